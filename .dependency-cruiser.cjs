@@ -1,0 +1,183 @@
+// Who may import whom. A level imports itself and the levels before it, never one after it; types count too.
+const levels = [
+  ['config', '^config/'],
+  ['models', '^models/'],
+  ['parts', '^src/(messages|attachments|claims|providers|tools|mcp|usage|events)/'],
+  ['loop', '^src/loop/'],
+  ['chat', '^src/chat/'],
+  ['workers', '^workers/'],
+  ['front', '^src/(server|cli)/'],
+]
+const errors = '^src/errors[.]ts$'
+const testing = '^src/testing/'
+const roots = '^src/(threadmill|index)[.]ts$'
+const compositionRoots = `${roots}|^src/cli/`
+
+const typesOnly = ['type-only']
+const pure = '^src/loop/decide[.]ts$|^src/messages/|^src/providers/[^/]+/(render|read)[.]ts$'
+
+const upward = levels.slice(0, -1).map(([name, path], at) => ({
+  name: `${name}-imports-no-later-level`,
+  comment: `${name} knows nothing of ${levels
+    .slice(at + 1)
+    .map(([later]) => later)
+    .join(', ')}: move what both need down.`,
+  severity: 'error',
+  from: { path },
+  to: { path: levels.slice(at + 1).map(([, later]) => later) },
+}))
+
+const siblings = ['claims', 'providers', 'tools', 'usage', 'events'].map((name) => ({
+  name: `${name}-runs-no-sibling`,
+  comment: 'The parts meet in src/loop: at run time one part does not import another. Types are free.',
+  severity: 'error',
+  from: { path: `^src/${name}/` },
+  to: {
+    path: '^src/(claims|providers|tools|mcp|usage|events)/',
+    pathNot: `^src/${name}/`,
+    dependencyTypesNot: typesOnly,
+  },
+}))
+
+/** A package that only the named files may import. */
+function onlyIn(name, allowed, more = {}) {
+  return {
+    name: `${name}-only-where-it-belongs`,
+    comment: `Import ${name} in ${allowed} alone, and pass on what it makes.`,
+    severity: 'error',
+    from: { pathNot: allowed },
+    to: { path: `^node_modules/${name}/`, ...more },
+  }
+}
+
+module.exports = {
+  forbidden: [
+    ...upward,
+    ...siblings,
+    {
+      name: 'every-file-has-a-level',
+      comment: 'A file outside the known folders would escape the rules: put it into one, or give the folder a level.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: [...levels.map(([, path]) => path), errors, testing, roots] },
+      to: {},
+    },
+    {
+      name: 'errors-is-a-leaf',
+      comment: 'All may import src/errors.ts, so it imports nothing.',
+      severity: 'error',
+      from: { path: errors },
+      to: {},
+    },
+    {
+      name: 'lower-levels-know-no-root',
+      comment: 'The roots put the parts together; a part that needs something of them is given it.',
+      severity: 'error',
+      from: { path: levels.slice(0, 4).map(([, path]) => path) },
+      to: { path: roots },
+    },
+    {
+      name: 'chat-knows-roots-as-types',
+      comment: 'src/chat is made by the application object and may name its type only.',
+      severity: 'error',
+      from: { path: '^src/chat/' },
+      to: { path: roots, dependencyTypesNot: typesOnly },
+    },
+    {
+      name: 'server-knows-no-command',
+      comment: 'The commands start the server, not the other way round.',
+      severity: 'error',
+      from: { path: '^src/server/' },
+      to: { path: '^src/cli/' },
+    },
+    {
+      name: 'messages-run-nothing-else',
+      comment: 'Messages are values: of the other parts they may name types only.',
+      severity: 'error',
+      from: { path: '^src/messages/' },
+      to: {
+        path: '^src/(attachments|claims|providers|tools|mcp|usage|events)/',
+        dependencyTypesNot: typesOnly,
+      },
+    },
+    {
+      name: 'testing-stands-alone',
+      comment: 'src/testing is for the tests of applications: of Threadmill it may name types of providers only.',
+      severity: 'error',
+      from: { path: testing },
+      to: { path: '^(config|models|workers|src)/', pathNot: [testing, errors, '^src/providers/'] },
+    },
+    {
+      name: 'testing-runs-no-provider',
+      comment: 'src/testing plays the model over HTTP, so that the real provider code is what is tested.',
+      severity: 'error',
+      from: { path: testing },
+      to: { path: '^src/providers/', dependencyTypesNot: typesOnly },
+    },
+    {
+      name: 'library-runs-no-testing',
+      comment: 'Scripted models are for tests and the demo; only the composition roots may start one.',
+      severity: 'error',
+      from: { path: '^(config|models|workers|src)/', pathNot: [testing, compositionRoots] },
+      to: { path: testing },
+    },
+    {
+      name: 'pure-files-do-no-io',
+      comment: 'Deciding, message values, rendering and reading are functions of their input.',
+      severity: 'error',
+      from: { path: pure },
+      to: {
+        path: [
+          '^(node:)?(child_process|cluster|dgram|dns|fs|http|http2|https|inspector|net|os|process|readline|repl)(/|$)',
+          '^(node:)?(timers|tls|tty|worker_threads)(/|$)',
+          '^node_modules/(bullmq|ioredis|js-redis-server|libsql|mysql2|openai|pino|redlock|sequelize|umzug)/',
+          '^(config|workers|src/(claims|events|server|cli))/',
+        ],
+        dependencyTypesNot: typesOnly,
+      },
+    },
+    {
+      name: 'pure-files-run-no-statements',
+      comment: 'Rows come in as values: of models/ only types and src/../models/rows.ts.',
+      severity: 'error',
+      from: { path: pure },
+      to: { path: '^models/', pathNot: '^models/rows[.]ts$', dependencyTypesNot: typesOnly },
+    },
+    onlyIn('openai', '^src/providers/openai[.]ts$', { dependencyTypesNot: typesOnly }),
+    {
+      ...onlyIn('openai', '^src/providers/', { dependencyTypes: typesOnly }),
+      name: 'openai-types-only-in-providers',
+    },
+    onlyIn('redlock', '^src/claims/claim-lock[.]ts$'),
+    onlyIn('bullmq', '^workers/|^src/threadmill[.]ts$'),
+    {
+      name: 'no-cycle-at-run-time',
+      comment: 'Which file of a cycle runs first depends on who imports it; cut it, or import a type.',
+      severity: 'error',
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: typesOnly } },
+    },
+    {
+      name: 'no-undeclared-package',
+      comment: 'What the library runs must be in dependencies of package.json, not in devDependencies or by chance.',
+      severity: 'error',
+      from: { path: '^(config|models|workers|src)/' },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], dependencyTypesNot: typesOnly },
+    },
+    {
+      name: 'no-unresolvable-import',
+      comment: 'The imported file or package does not exist.',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsConfig: { fileName: 'tsconfig.json' },
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default', 'types'],
+    },
+  },
+}

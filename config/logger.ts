@@ -1,0 +1,12 @@
+import { pino } from 'pino'
+
+/** What Threadmill logs through: pino, or anything that takes an object and a text the way pino does. */
+export interface Logger {
+  debug(facts: object, text: string): void
+  info(facts: object, text: string): void
+  warn(facts: object, text: string): void
+  error(facts: object, text: string): void
+}
+
+/** The default: says nothing. */
+export const silentLogger: Logger = pino({ level: 'silent' })

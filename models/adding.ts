@@ -1,0 +1,115 @@
+import type { Transaction } from 'sequelize'
+import { ArgumentError, ChatRunningError } from '../src/errors.ts'
+import { selectList, toolCallColumns } from './columns.ts'
+import type { Database } from './database.ts'
+import { lockChat } from './lock.ts'
+import type { ToolCallRow } from './rows.ts'
+import { type PendingSettings, savePending } from './settings.ts'
+import { readToolCall } from './transcript.ts'
+import { freshCallId, insertMessages, type NewMessage } from './turns.ts'
+
+/** A message that an application adds by hand, with the calls that it requests. */
+export interface AddedMessage {
+  readonly message: NewMessage
+  readonly toolCalls: readonly ToolCallRow[]
+  /** Of a tool message: the public id of the call that it answers. */
+  readonly answers: string | null
+  readonly pending: PendingSettings
+}
+
+/**
+ * Adds one message at the end of the transcript, as it is. A user message starts a turn. Returns the id of the stored message: that of
+ * the earlier result where a tool message answers a call that has one already.
+ * @throws {ChatRunningError} while another process runs the chat.
+ * @throws {ArgumentError} when a tool message answers a call that the chat does not have.
+ */
+export async function addMessage(db: Database, added: AddedMessage, transaction: Transaction): Promise<string> {
+  const { chat, claimed } = await lockChat(db, added.message.chatId, transaction)
+  if (claimed) {
+    throw new ChatRunningError(
+      `Chat ${chat.id} is being run by another process: add the message when it is idle, or queue it.`,
+      {
+        chatId: chat.id,
+      },
+    )
+  }
+  await savePending(db, chat, added.pending, transaction)
+  const answered = added.answers === null ? null : await findAnswered(db, chat.id, added.answers, transaction)
+  await makeIdsUnique(db, chat.id, added.toolCalls, transaction)
+  if (added.answers !== null && answered === null) {
+    throw new ArgumentError(
+      `Chat ${chat.id} has no tool call ${added.answers}: a result must answer a call of its chat.`,
+      {
+        chatId: chat.id,
+      },
+    )
+  }
+  if (answered !== null && answered.resultId !== null) return answered.resultId
+  const turn =
+    added.message.role === 'user'
+      ? 'turn = turn + 1, rounds = 0, failure = NULL, cancelled_turn = NULL, cancel_turn = NULL, '
+      : ''
+  await db.write(
+    `UPDATE ${db.tables.chats} SET ${turn}next_position = next_position + 1, updated_at = ${db.dialect.now} WHERE id = $chatId`,
+    { chatId: chat.id },
+    transaction,
+  )
+  await insertMessages(db, [added.message], transaction)
+  await db.insert<ToolCallRow>(db.tables.toolCalls, toolCallColumns, added.toolCalls, { transaction })
+  if (answered !== null) {
+    await db.write(
+      `UPDATE ${db.tables.toolCalls} SET result_id = $resultId, updated_at = ${db.dialect.now} WHERE id = $id`,
+      { id: answered.id, resultId: added.message.id },
+      transaction,
+    )
+  }
+  return added.message.id
+}
+
+/** The call that a result by hand is for, by its id here or by its provider's; of several, the latest open one. */
+async function findAnswered(
+  db: Database,
+  chatId: string,
+  call: string,
+  transaction: Transaction,
+): Promise<ToolCallRow | null> {
+  const { toolCalls, messages } = db.tables
+  const [raw] = await db.read(
+    `SELECT ${selectList(toolCallColumns, 't')} FROM ${toolCalls} t JOIN ${messages} m ON m.id = t.message_id ` +
+      'WHERE t.chat_id = $chatId AND (t.id = $call OR t.tool_call_id = $call OR t.provider_call_id = $call) ' +
+      'ORDER BY CASE WHEN t.result_id IS NULL THEN 0 ELSE 1 END, m.position DESC LIMIT 1',
+    { chatId, call },
+    transaction,
+  )
+  return raw === undefined ? null : readToolCall(db, raw)
+}
+
+/** An id that another chat has already is kept as the provider's; within a chat it would be a mistake. */
+async function makeIdsUnique(
+  db: Database,
+  chatId: string,
+  toolCalls: readonly ToolCallRow[],
+  transaction: Transaction,
+): Promise<void> {
+  if (toolCalls.length === 0) return
+  const taken = await db.read(
+    `SELECT t.tool_call_id AS toolCallId, t.chat_id AS chatId FROM ${db.tables.toolCalls} t ` +
+      `WHERE t.tool_call_id IN (${toolCalls.map((_, at) => `$id${at}`).join(', ')})`,
+    Object.fromEntries(toolCalls.map((call, at) => [`id${at}`, call.toolCallId])),
+    transaction,
+  )
+  const seen = new Set(taken.filter((row) => row.chatId === chatId).map((row) => row.toolCallId))
+  const elsewhere = new Set(taken.map((row) => row.toolCallId))
+  for (const call of toolCalls) {
+    if (seen.has(call.toolCallId)) {
+      throw new ArgumentError(
+        `Chat ${chatId} has a tool call ${call.toolCallId} already: the ids of its calls must differ.`,
+        { chatId },
+      )
+    }
+    seen.add(call.toolCallId)
+    if (!elsewhere.has(call.toolCallId)) continue
+    call.providerCallId = call.toolCallId
+    call.toolCallId = freshCallId()
+  }
+}

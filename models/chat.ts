@@ -1,0 +1,40 @@
+import type { Model, ModelStatic, Sequelize } from 'sequelize'
+import { countColumn, flagColumn, idColumn, jsonColumn, numberColumn, timeColumn, wordColumn } from './attributes.ts'
+import type { ChatRow } from './rows.ts'
+
+/** A row of `chats` as Sequelize gives it. */
+export type ChatRecord = Model<ChatRow, Partial<ChatRow>> & ChatRow
+
+export function defineChat(sequelize: Sequelize, tableName: string): ModelStatic<ChatRecord> {
+  return sequelize.define<ChatRecord>(
+    'Chat',
+    {
+      id: idColumn,
+      agent: wordColumn,
+      model: wordColumn,
+      provider: wordColumn,
+      owner: wordColumn,
+      settings: { ...jsonColumn, allowNull: false, defaultValue: {} },
+      nextPosition: countColumn,
+      nextQueuePosition: countColumn,
+      claimedBy: { ...wordColumn },
+      claimedUntil: timeColumn,
+      claimToken: countColumn,
+      wantedAt: timeColumn,
+      wantedSeq: countColumn,
+      wantedQueue: wordColumn,
+      attempts: countColumn,
+      putOff: countColumn,
+      rounds: countColumn,
+      failure: jsonColumn,
+      turn: countColumn,
+      cancelTurn: numberColumn,
+      cancelSeq: numberColumn,
+      cancelledTurn: numberColumn,
+      parked: { ...flagColumn, defaultValue: false },
+      createdAt: timeColumn,
+      updatedAt: timeColumn,
+    },
+    { tableName, underscored: true },
+  )
+}

@@ -1,0 +1,175 @@
+import { Big } from 'big.js'
+import type { Dialect } from './dialect.ts'
+import type { ChatRow, Json, MessageRow, QueuedMessageRow, ToolCallRow, UsageRow } from './rows.ts'
+
+/** How a column travels between a row and a statement. */
+type Kind = 'text' | 'int' | 'bool' | 'time' | 'json' | 'decimal'
+type Columns<Row> = { readonly [Key in keyof Row]-?: readonly [column: string, kind: Kind] }
+
+export const chatColumns: Columns<ChatRow> = {
+  id: ['id', 'text'],
+  agent: ['agent', 'text'],
+  model: ['model', 'text'],
+  provider: ['provider', 'text'],
+  owner: ['owner', 'text'],
+  settings: ['settings', 'json'],
+  nextPosition: ['next_position', 'int'],
+  nextQueuePosition: ['next_queue_position', 'int'],
+  claimedBy: ['claimed_by', 'text'],
+  claimedUntil: ['claimed_until', 'time'],
+  claimToken: ['claim_token', 'int'],
+  wantedAt: ['wanted_at', 'time'],
+  wantedSeq: ['wanted_seq', 'int'],
+  wantedQueue: ['wanted_queue', 'text'],
+  attempts: ['attempts', 'int'],
+  putOff: ['put_off', 'int'],
+  rounds: ['rounds', 'int'],
+  failure: ['failure', 'json'],
+  turn: ['turn', 'int'],
+  cancelTurn: ['cancel_turn', 'int'],
+  cancelSeq: ['cancel_seq', 'int'],
+  cancelledTurn: ['cancelled_turn', 'int'],
+  parked: ['parked', 'bool'],
+  createdAt: ['created_at', 'time'],
+  updatedAt: ['updated_at', 'time'],
+}
+
+export const messageColumns: Columns<MessageRow> = {
+  id: ['id', 'text'],
+  chatId: ['chat_id', 'text'],
+  position: ['position', 'int'],
+  role: ['role', 'text'],
+  content: ['content', 'text'],
+  thinkingText: ['thinking_text', 'text'],
+  thinkingSignature: ['thinking_signature', 'text'],
+  rawReasoning: ['raw_reasoning', 'json'],
+  citations: ['citations', 'json'],
+  finishReason: ['finish_reason', 'text'],
+  outcome: ['outcome', 'text'],
+  createdAt: ['created_at', 'time'],
+  updatedAt: ['updated_at', 'time'],
+}
+
+export const toolCallColumns: Columns<ToolCallRow> = {
+  id: ['id', 'text'],
+  chatId: ['chat_id', 'text'],
+  messageId: ['message_id', 'text'],
+  resultId: ['result_id', 'text'],
+  position: ['position', 'int'],
+  toolCallId: ['tool_call_id', 'text'],
+  providerCallId: ['provider_call_id', 'text'],
+  name: ['name', 'text'],
+  namespace: ['namespace', 'text'],
+  arguments: ['arguments', 'json'],
+  malformedArguments: ['malformed_arguments', 'text'],
+  thoughtSignature: ['thought_signature', 'text'],
+  approval: ['approval', 'text'],
+  remote: ['remote', 'bool'],
+  offered: ['offered', 'bool'],
+  claimedBy: ['claimed_by', 'text'],
+  claimedUntil: ['claimed_until', 'time'],
+  startedAt: ['started_at', 'time'],
+  mcpState: ['mcp_state', 'json'],
+  createdAt: ['created_at', 'time'],
+  updatedAt: ['updated_at', 'time'],
+}
+
+export const queuedMessageColumns: Columns<QueuedMessageRow> = {
+  id: ['id', 'text'],
+  chatId: ['chat_id', 'text'],
+  position: ['position', 'int'],
+  content: ['content', 'text'],
+  steer: ['steer', 'bool'],
+  owner: ['owner', 'json'],
+  createdAt: ['created_at', 'time'],
+}
+
+export const usageColumns: Columns<UsageRow> = {
+  id: ['id', 'text'],
+  chatId: ['chat_id', 'text'],
+  messageId: ['message_id', 'text'],
+  operation: ['operation', 'text'],
+  provider: ['provider', 'text'],
+  model: ['model', 'text'],
+  status: ['status', 'text'],
+  claimToken: ['claim_token', 'int'],
+  inputTokens: ['input_tokens', 'int'],
+  outputTokens: ['output_tokens', 'int'],
+  cacheReadTokens: ['cache_read_tokens', 'int'],
+  cacheWriteTokens: ['cache_write_tokens', 'int'],
+  thinkingTokens: ['thinking_tokens', 'int'],
+  inputCost: ['input_cost', 'decimal'],
+  outputCost: ['output_cost', 'decimal'],
+  cacheReadCost: ['cache_read_cost', 'decimal'],
+  cacheWriteCost: ['cache_write_cost', 'decimal'],
+  totalCost: ['total_cost', 'decimal'],
+  errorCode: ['error_code', 'text'],
+  createdAt: ['created_at', 'time'],
+  updatedAt: ['updated_at', 'time'],
+}
+
+export type { Columns }
+
+/** The columns of a table as a SELECT list, each named by its key; `prefix` keeps two tables of one row apart. */
+export function selectList<Row>(columns: Columns<Row>, alias: string, prefix = ''): string {
+  return entries(columns)
+    .map(([key, [column]]) => `${alias}.${column} AS ${prefix}${key}`)
+    .join(', ')
+}
+
+/** Reads what {@link selectList} selected. */
+export function readRow<Row>(
+  columns: Columns<Row>,
+  raw: Readonly<Record<string, unknown>>,
+  dialect: Dialect,
+  prefix = '',
+): Row {
+  const row: Record<string, unknown> = {}
+  for (const [key, [, kind]] of entries(columns)) row[key] = readValue(kind, raw[prefix + key], dialect)
+  return row as Row
+}
+
+function readValue(kind: Kind, value: unknown, dialect: Dialect): unknown {
+  if (value === null || value === undefined) return null
+  switch (kind) {
+    case 'time':
+      return dialect.readTime(value)
+    case 'json':
+      return dialect.readJson(value)
+    case 'bool':
+      return Boolean(value)
+    case 'int':
+      return Number(value)
+    case 'decimal':
+      // SQLite keeps decimals as floats, of which 15 digits are exact.
+      return typeof value === 'number' ? new Big(value.toPrecision(15)).toFixed() : String(value)
+    case 'text':
+      return value
+    default:
+      return kind satisfies never
+  }
+}
+
+/** A value as it is bound to a statement. */
+export function bindValue(kind: Kind, value: unknown, dialect: Dialect): string | number | null {
+  if (value === null || value === undefined) return null
+  switch (kind) {
+    case 'time':
+      return dialect.time(value as Date)
+    case 'json':
+      return JSON.stringify(value as Json)
+    case 'bool':
+      return value ? 1 : 0
+    case 'int':
+      return value as number
+    case 'decimal':
+    case 'text':
+      return value as string
+    default:
+      return kind satisfies never
+  }
+}
+
+export function entries<Row>(columns: Columns<Row>): [string & keyof Row, readonly [string, Kind]][] {
+  return Object.entries(columns) as [string & keyof Row, readonly [string, Kind]][]
+}

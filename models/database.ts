@@ -1,0 +1,85 @@
+import { QueryTypes, type Sequelize, type Transaction } from 'sequelize'
+import { inTransaction } from '../config/transaction.ts'
+import { bindValue, type Columns, entries } from './columns.ts'
+import { type Dialect, dialectOf } from './dialect.ts'
+
+export interface Tables {
+  readonly chats: string
+  readonly messages: string
+  readonly toolCalls: string
+  readonly queuedMessages: string
+  readonly usages: string
+}
+
+/** SQL for columns that no value is bound for, by the row's place in the list. */
+export type Computed<Row> = { readonly [Key in keyof Row]?: (at: number) => string }
+
+type Bind = Readonly<Record<string, string | number | null>>
+
+/** The database as the statements of `models/` use it: bound values only, one driver call each. */
+export interface Database {
+  readonly sequelize: Sequelize
+  readonly dialect: Dialect
+  readonly tables: Tables
+  /** Writes; returns how many rows matched. */
+  write(sql: string, bind: Bind, transaction?: Transaction): Promise<number>
+  /** Reads. */
+  read(sql: string, bind: Bind, transaction?: Transaction): Promise<Record<string, unknown>[]>
+  /** Inserts rows in one statement; none for an empty list. `computed` gives a column as SQL in place of a value. */
+  insert<Row>(
+    table: string,
+    columns: Columns<Row>,
+    rows: readonly Partial<Row>[],
+    options?: { readonly transaction?: Transaction | undefined; readonly computed?: Computed<Row> },
+  ): Promise<void>
+  /** Runs `work` in one transaction, again from its start after a deadlock, a lock timeout or a busy SQLite. */
+  transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>
+}
+
+export function tableNames(prefix: string): Tables {
+  return {
+    chats: `${prefix}chats`,
+    messages: `${prefix}messages`,
+    toolCalls: `${prefix}tool_calls`,
+    queuedMessages: `${prefix}queued_messages`,
+    usages: `${prefix}usages`,
+  }
+}
+
+export function databaseOf(sequelize: Sequelize, tablePrefix: string): Database {
+  const dialect = dialectOf(sequelize.getDialect())
+  const write = (sql: string, bind: Bind, transaction?: Transaction): Promise<number> =>
+    sequelize.query(sql, {
+      bind,
+      type: QueryTypes.BULKUPDATE,
+      transaction: transaction ?? null,
+    }) as unknown as Promise<number>
+  return {
+    sequelize,
+    dialect,
+    tables: tableNames(tablePrefix),
+    write,
+    read: (sql, bind, transaction) =>
+      sequelize.query(sql, { bind, type: QueryTypes.SELECT, transaction: transaction ?? null }) as Promise<
+        Record<string, unknown>[]
+      >,
+    insert: async (table, columns, rows, options = {}) => {
+      if (rows.length === 0) return
+      const computed: Readonly<Record<string, ((at: number) => string) | undefined>> = options.computed ?? {}
+      const present = entries(columns).filter(([key]) => key in computed || rows.some((row) => row[key] !== undefined))
+      const bind: Record<string, string | number | null> = {}
+      const tuples = rows.map((row, at) => {
+        const values = present.map(([key, [, kind]]) => {
+          const sql = computed[key]
+          if (sql !== undefined) return sql(at)
+          bind[`${key}${at}`] = bindValue(kind, row[key], dialect)
+          return `$${key}${at}`
+        })
+        return `(${values.join(', ')})`
+      })
+      const names = present.map(([, [column]]) => column).join(', ')
+      await write(`INSERT INTO ${table} (${names}) VALUES ${tuples.join(', ')}`, bind, options.transaction)
+    },
+    transaction: (work) => inTransaction(sequelize, work),
+  }
+}

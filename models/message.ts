@@ -1,0 +1,35 @@
+import type { Model, ModelStatic, Sequelize } from 'sequelize'
+import { idColumn, idReference, jsonColumn, numberColumn, textColumn, timeColumn, wordColumn } from './attributes.ts'
+import type { MessageRow } from './rows.ts'
+import type { ToolCallRecord } from './tool-call.ts'
+
+/** A row of `messages` as Sequelize gives it; `toolCalls` and `parentToolCall` are there when they were included. */
+export type MessageRecord = Model<MessageRow, Partial<MessageRow>> &
+  MessageRow & {
+    /** The calls that this assistant message requested. */
+    toolCalls?: ToolCallRecord[]
+    /** The call that this tool message answers. */
+    parentToolCall?: ToolCallRecord | null
+  }
+
+export function defineMessage(sequelize: Sequelize, tableName: string): ModelStatic<MessageRecord> {
+  return sequelize.define<MessageRecord>(
+    'Message',
+    {
+      id: idColumn,
+      chatId: idReference,
+      position: numberColumn,
+      role: wordColumn,
+      content: textColumn,
+      thinkingText: textColumn,
+      thinkingSignature: textColumn,
+      rawReasoning: jsonColumn,
+      citations: jsonColumn,
+      finishReason: wordColumn,
+      outcome: wordColumn,
+      createdAt: timeColumn,
+      updatedAt: timeColumn,
+    },
+    { tableName, underscored: true },
+  )
+}

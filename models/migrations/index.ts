@@ -1,0 +1,7 @@
+import { conversations } from './0001-conversations.ts'
+import type { Migration } from './migration.ts'
+
+export type { Migration, MigrationContext } from './migration.ts'
+
+/** Every step of the schema, in order. */
+export const migrations: readonly Migration[] = [conversations]

@@ -1,0 +1,98 @@
+import type { Transaction } from 'sequelize'
+import { v7 as uuid } from 'uuid'
+import type { Database } from './database.ts'
+import { lockChat } from './lock.ts'
+import { userMessage } from './new-message.ts'
+import type { ChatRow, ChatSettings } from './rows.ts'
+import { insertMessages } from './turns.ts'
+
+/** Settings that a verb stores along with what it does. */
+export interface PendingSettings {
+  readonly model?: string | null
+  readonly provider?: string | null
+  readonly settings?: ChatSettings
+  /** The system messages that the chat is to have: replaced in place where they can be. */
+  readonly instructions?: readonly string[]
+}
+
+/**
+ * Stores model and settings, and brings the system messages in line. Also while a process runs the chat: system messages
+ * belong to no turn, and the next request carries them.
+ */
+export async function savePending(
+  db: Database,
+  chat: ChatRow,
+  pending: PendingSettings,
+  transaction: Transaction,
+): Promise<void> {
+  const bind: Record<string, string | null> = {}
+  if (pending.model !== undefined) bind.model = pending.model
+  if (pending.provider !== undefined) bind.provider = pending.provider
+  if (pending.settings !== undefined) bind.settings = JSON.stringify(pending.settings)
+  if (Object.keys(bind).length > 0) {
+    await db.write(
+      `UPDATE ${db.tables.chats} SET ${Object.keys(bind)
+        .map((column) => `${column} = $${column}`)
+        .join(', ')}, ` + `updated_at = ${db.dialect.now} WHERE id = $chatId`,
+      { chatId: chat.id, ...bind },
+      transaction,
+    )
+  }
+  if (pending.instructions === undefined) return
+  await saveInstructions(db, chat, pending.instructions, transaction)
+}
+
+/** Keeps the rows whose place can be kept, so that the same text twice writes nothing. */
+async function saveInstructions(
+  db: Database,
+  chat: ChatRow,
+  instructions: readonly string[],
+  transaction: Transaction,
+): Promise<void> {
+  const stored = await db.read(
+    `SELECT id, content FROM ${db.tables.messages} WHERE chat_id = $chatId AND role = 'system' ORDER BY position`,
+    { chatId: chat.id },
+    transaction,
+  )
+  const kept = stored.slice(0, instructions.length)
+  for (const [at, row] of kept.entries()) {
+    if (row.content === instructions[at]) continue
+    await db.write(
+      `UPDATE ${db.tables.messages} SET content = $content, updated_at = ${db.dialect.now} WHERE id = $id`,
+      { id: row.id as string, content: instructions[at] ?? '' },
+      transaction,
+    )
+  }
+  for (const row of stored.slice(instructions.length)) {
+    await db.write(`DELETE FROM ${db.tables.messages} WHERE id = $id`, { id: row.id as string }, transaction)
+  }
+  const added = instructions.slice(kept.length)
+  await insertSystemMessages(db, chat, added, transaction)
+}
+
+async function insertSystemMessages(
+  db: Database,
+  chat: ChatRow,
+  contents: readonly string[],
+  transaction: Transaction,
+): Promise<void> {
+  if (contents.length === 0) return
+  await db.write(
+    `UPDATE ${db.tables.chats} SET next_position = next_position + $added WHERE id = $chatId`,
+    { chatId: chat.id, added: contents.length },
+    transaction,
+  )
+  const rows = contents.map((content) => ({ ...userMessage(chat.id, uuid(), content), role: 'system' as const }))
+  await insertMessages(db, rows, transaction)
+}
+
+/** Stores settings alone. */
+export async function saveSettings(
+  db: Database,
+  chatId: string,
+  pending: PendingSettings,
+  transaction: Transaction,
+): Promise<void> {
+  const { chat } = await lockChat(db, chatId, transaction)
+  await savePending(db, chat, pending, transaction)
+}

@@ -1,0 +1,95 @@
+import type { Transaction } from 'sequelize'
+import { PendingToolCallsError } from '../src/errors.ts'
+import { wantNow } from './claims.ts'
+import { chatColumns } from './columns.ts'
+import type { Database } from './database.ts'
+import { lockChat } from './lock.ts'
+import { userMessage } from './new-message.ts'
+import { enqueueMessage } from './queue.ts'
+import type { ChatRow, QueuedMessageRow } from './rows.ts'
+import { type PendingSettings, savePending } from './settings.ts'
+import { readQueue } from './transcript.ts'
+import { deleteQueued, insertMessages, type NewMessage } from './turns.ts'
+
+// What applications write without holding the chat: each locks the chat row first, then reads, then writes.
+
+export async function insertChat(
+  db: Database,
+  chat: Pick<ChatRow, 'id' | 'agent' | 'model' | 'provider' | 'owner' | 'settings'>,
+  transaction?: Transaction,
+): Promise<void> {
+  const now = new Date()
+  await db.insert<ChatRow>(db.tables.chats, chatColumns, [{ ...chat, createdAt: now, updatedAt: now }], { transaction })
+}
+
+export type Staged =
+  | { readonly kind: 'staged'; readonly drained: readonly QueuedMessageRow[] }
+  /** Another process runs the chat: the message waits in the queue and starts the next turn. */
+  | { readonly kind: 'queued'; readonly queued: QueuedMessageRow }
+
+export interface Staging {
+  readonly chatId: string
+  readonly message: { readonly id: string; readonly content: string | null }
+  /** Also want the chat run now. */
+  readonly want: boolean
+  readonly pending: PendingSettings
+  /** Makes the message of a queued row. */
+  readonly toMessage: (queued: QueuedMessageRow) => NewMessage
+}
+
+/**
+ * Adds a user message behind everything that waits in the queue, and starts a turn.
+ * @throws {PendingToolCallsError} when the last answer's calls are open; nothing is written then.
+ */
+export async function stageMessage(db: Database, staging: Staging, transaction: Transaction): Promise<Staged> {
+  const { chat, claimed, queued } = await lockChat(db, staging.chatId, transaction)
+  if (claimed) {
+    const row = await enqueueMessage(
+      db,
+      {
+        chatId: chat.id,
+        id: staging.message.id,
+        content: staging.message.content,
+        steer: false,
+        owner: null,
+        wake: true,
+      },
+      transaction,
+      chat,
+    )
+    await savePending(db, chat, staging.pending, transaction)
+    return { kind: 'queued', queued: row }
+  }
+  await refuseOpenRound(db, chat.id, transaction)
+  await savePending(db, chat, staging.pending, transaction)
+  const drained = queued.total === 0 ? [] : await readQueue(db, chat.id, transaction)
+  await db.write(
+    `UPDATE ${db.tables.chats} SET next_position = next_position + $added, turn = turn + 1, rounds = 0, failure = NULL, ` +
+      `cancelled_turn = NULL, cancel_turn = NULL, ${staging.want ? `${wantNow(db)}, ` : ''}updated_at = ${db.dialect.now} WHERE id = $chatId`,
+    { chatId: chat.id, added: drained.length + 1 },
+    transaction,
+  )
+  const message = userMessage(chat.id, staging.message.id, staging.message.content)
+  await insertMessages(db, [...drained.map(staging.toMessage), message], transaction)
+  await deleteQueued(db, drained, transaction)
+  return { kind: 'staged', drained }
+}
+
+/** @throws {PendingToolCallsError} naming the tools whose calls have no result. */
+export async function refuseOpenRound(db: Database, chatId: string, transaction: Transaction): Promise<void> {
+  const { messages, toolCalls } = db.tables
+  const open = await db.read(
+    `SELECT t.name AS name, t.tool_call_id AS toolCallId FROM ${toolCalls} t WHERE t.result_id IS NULL AND t.message_id = ` +
+      `(SELECT m.id FROM ${messages} m WHERE m.chat_id = $chatId AND m.role NOT IN ('system', 'tool') ` +
+      'ORDER BY m.position DESC LIMIT 1) ORDER BY t.position',
+    { chatId },
+    transaction,
+  )
+  if (open.length === 0) return
+  const calls = open.map((call) => `${call.name} (${call.toolCallId})`).join(', ')
+  throw new PendingToolCallsError(
+    `Chat ${chatId} waits for tool calls without a result: ${calls}. Approve or deny them, run complete(), then ask; ` +
+      'or put the message in the queue.',
+    { chatId },
+  )
+}

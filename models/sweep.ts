@@ -1,0 +1,60 @@
+import { wantNow } from './claims.ts'
+import type { Database } from './database.ts'
+import type { Bell, Failure } from './rows.ts'
+
+/** A chat that somebody wants run and that nobody runs. */
+export interface DueChat {
+  readonly chatId: string
+  readonly claimToken: number
+  readonly queue: Bell
+}
+
+/** Chats that are due, unclaimed and not failed, longest due first. */
+export async function dueChats(db: Database, limit: number): Promise<DueChat[]> {
+  const { now } = db.dialect
+  const rows = await db.read(
+    `SELECT id, claim_token AS claimToken, wanted_queue AS queue FROM ${db.tables.chats} ` +
+      `WHERE wanted_at <= ${now} AND (claimed_until IS NULL OR claimed_until <= ${now}) AND failure IS NULL ` +
+      `ORDER BY wanted_at LIMIT ${Math.trunc(limit)}`,
+    {},
+  )
+  return rows.map((row) => ({
+    chatId: row.id as string,
+    claimToken: Number(row.claimToken),
+    queue: (row.queue as Bell | null) ?? 'complete',
+  }))
+}
+
+/** Puts off a chat that this process can't run. Changes nothing if it was taken, or is no longer due. */
+export async function putOff(db: Database, chatId: string, delayMs: number): Promise<void> {
+  const { now, nowPlus } = db.dialect
+  await db.write(
+    `UPDATE ${db.tables.chats} SET put_off = put_off + 1, wanted_at = ${nowPlus('$delayMs')}, updated_at = ${now} ` +
+      `WHERE id = $chatId AND wanted_at <= ${now} AND (claimed_until IS NULL OR claimed_until <= ${now})`,
+    { chatId, delayMs },
+  )
+}
+
+/** Records that nobody can run the chat. Changes nothing if it was taken, failed or is no longer wanted. */
+export async function failUntaken(db: Database, chatId: string, failure: Failure): Promise<void> {
+  const { now } = db.dialect
+  await db.write(
+    `UPDATE ${db.tables.chats} SET failure = $failure, wanted_at = NULL, wanted_queue = NULL, put_off = 0, updated_at = ${now} ` +
+      `WHERE id = $chatId AND failure IS NULL AND wanted_at IS NOT NULL AND (claimed_until IS NULL OR claimed_until <= ${now})`,
+    { chatId, failure: JSON.stringify(failure) },
+  )
+}
+
+/**
+ * Wants again, now, every chat of these agents that was put off or failed for want of a worker that has them. Returns how
+ * many there were.
+ */
+export async function liftPutOff(db: Database, agents: readonly string[], code: string): Promise<number> {
+  if (agents.length === 0) return 0
+  return db.write(
+    `UPDATE ${db.tables.chats} SET failure = NULL, put_off = 0, ${wantNow(db)}, updated_at = ${db.dialect.now} ` +
+      `WHERE agent IN (${agents.map((_, at) => `$agent${at}`).join(', ')}) AND ` +
+      `(put_off > 0 OR (failure IS NOT NULL AND ${db.dialect.jsonText('failure', '$.code')} = $code))`,
+    { code, ...Object.fromEntries(agents.map((name, at) => [`agent${at}`, name])) },
+  )
+}

@@ -1,0 +1,115 @@
+import { Model, type ModelStatic, type Sequelize } from 'sequelize'
+import { ReadOnlyModelError } from '../src/errors.ts'
+import {
+  countColumn,
+  flagColumn,
+  idColumn,
+  idReference,
+  jsonColumn,
+  textColumn,
+  timeColumn,
+  wordColumn,
+} from './attributes.ts'
+import type { MessageRecord } from './message.ts'
+import type { JsonObject, ToolCallRow } from './rows.ts'
+import { asObject } from './transcript.ts'
+
+/** A tool call as a plain value, without its row. */
+export interface ToolCallValue {
+  /** The id that is unique here. */
+  readonly id: string
+  /** The id that the provider sent, where it is another one. */
+  readonly providerCallId: string | null
+  readonly name: string
+  readonly namespace: string | null
+  readonly arguments: JsonObject
+  readonly malformedArguments: string | null
+  readonly thoughtSignature: string | null
+  readonly remote: boolean
+}
+
+/** A row of `tool_calls` as Sequelize gives it. Query it freely; Threadmill alone writes it. */
+export interface ToolCallRecord extends Model<ToolCallRow, Partial<ToolCallRow>>, ToolCallRow {
+  /** The assistant message that requested the call, when it was included. */
+  message?: MessageRecord
+  /** The tool message that answers it, when it was included; null while there is none. */
+  result?: MessageRecord | null
+  /** Whether a process is executing this call, by this process's clock: it has no result and its claim has not expired. */
+  running(): boolean
+  /** Whether the call waits on a task or on questions that it asked. */
+  paused(): boolean
+  /** The call as a plain value. */
+  toLlm(): ToolCallValue
+}
+
+export function defineToolCall(sequelize: Sequelize, tableName: string): ModelStatic<ToolCallRecord> {
+  class ToolCall extends Model<ToolCallRow, Partial<ToolCallRow>> {
+    running(): boolean {
+      const until = this.getDataValue('claimedUntil')
+      return this.getDataValue('resultId') === null && until != null && until.getTime() > Date.now()
+    }
+
+    paused(): boolean {
+      return Object.keys(asObject(this.getDataValue('mcpState'))).length > 0
+    }
+
+    toLlm(): ToolCallValue {
+      return toValue(this.get() as ToolCallRow)
+    }
+  }
+  ToolCall.init(
+    {
+      id: idColumn,
+      chatId: idReference,
+      messageId: idReference,
+      resultId: idReference,
+      position: countColumn,
+      toolCallId: wordColumn,
+      providerCallId: textColumn,
+      name: wordColumn,
+      namespace: wordColumn,
+      arguments: {
+        ...jsonColumn,
+        get(this: ToolCall) {
+          return asObject(this.getDataValue('arguments'))
+        },
+      },
+      malformedArguments: textColumn,
+      thoughtSignature: textColumn,
+      approval: wordColumn,
+      remote: flagColumn,
+      offered: flagColumn,
+      claimedBy: wordColumn,
+      claimedUntil: timeColumn,
+      startedAt: timeColumn,
+      mcpState: jsonColumn,
+      createdAt: timeColumn,
+      updatedAt: timeColumn,
+    },
+    { sequelize, modelName: 'ToolCall', tableName, underscored: true },
+  )
+  for (const hook of ['beforeSave', 'beforeBulkCreate', 'beforeBulkUpdate', 'beforeUpsert'] as const) {
+    ToolCall.addHook(hook, 'readOnly', refuseWrite)
+  }
+  return ToolCall as unknown as ModelStatic<ToolCallRecord>
+}
+
+/** A row as a plain value. */
+export function toValue(row: ToolCallRow): ToolCallValue {
+  return {
+    id: row.toolCallId,
+    providerCallId: row.providerCallId,
+    name: row.name,
+    namespace: row.namespace,
+    arguments: row.arguments,
+    malformedArguments: row.malformedArguments,
+    thoughtSignature: row.thoughtSignature,
+    remote: row.remote,
+  }
+}
+
+function refuseWrite(): never {
+  throw new ReadOnlyModelError(
+    'Tool calls are written by Threadmill alone. Decide about them with chat.approve() and chat.deny(); query them as you like.',
+  )
+}

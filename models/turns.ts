@@ -1,0 +1,254 @@
+import { type Transaction, UniqueConstraintError } from 'sequelize'
+import { v7 as uuid } from 'uuid'
+import { type ClaimKey, fence } from './claims.ts'
+import { messageColumns, toolCallColumns } from './columns.ts'
+import type { Database } from './database.ts'
+import type { Approval, MessageRow, QueuedMessageRow, ToolCallRow } from './rows.ts'
+
+// Everything here is written by the run that holds the chat, each in one fenced transaction.
+
+/** A message to insert: its time is the process's, its place is the end of the transcript. */
+export type NewMessage = Omit<MessageRow, 'position' | 'updatedAt'>
+
+export interface NewAnswer {
+  readonly message: NewMessage
+  readonly toolCalls: readonly ToolCallRow[]
+  /** The attempts that led to this answer, failed ones included. */
+  readonly usageIds: readonly string[]
+}
+
+/**
+ * Commits an answer: the message, its calls, the link of its usage entries. False = the turn was cancelled, nothing was
+ * written. Call ids that the table holds already are replaced by fresh ones; the calls handed in are updated to match.
+ */
+export async function commitAnswer(db: Database, key: ClaimKey, answer: NewAnswer): Promise<boolean> {
+  const commit = () =>
+    db.transaction(async (transaction) => {
+      const round = answer.toolCalls.length > 0
+      if (!(await fence(db, transaction, key, { messages: 1, round, unlessCancelled: true }))) return false
+      await insertMessages(db, [answer.message], transaction)
+      await db.insert<ToolCallRow>(db.tables.toolCalls, toolCallColumns, answer.toolCalls, { transaction })
+      await linkUsages(db, answer.usageIds, answer.message.id, transaction)
+      return true
+    })
+  try {
+    return await commit()
+  } catch (error) {
+    if (!isTakenCallId(error)) throw error
+    for (const call of answer.toolCalls) {
+      call.providerCallId ??= call.toolCallId
+      call.toolCallId = freshCallId()
+    }
+    return commit()
+  }
+}
+
+/** An id for a call whose provider sent none that can be unique here. */
+export function freshCallId(): string {
+  return `call_${uuid().replaceAll('-', '')}`
+}
+
+/**
+ * Marks a call as being executed under this claim. False = it was answered, or the decision that it rests on has
+ * changed: look again.
+ */
+export async function startToolCall(
+  db: Database,
+  key: ClaimKey,
+  call: { readonly id: string; readonly approval: Approval | null; readonly ttlMs: number },
+): Promise<boolean> {
+  return db.transaction(async (transaction) => {
+    await fence(db, transaction, key)
+    const rows = await db.write(
+      `UPDATE ${db.tables.toolCalls} SET claimed_by = $claimId, claimed_until = ${db.dialect.nowPlus('$ttlMs')}, ` +
+        `started_at = ${db.dialect.now}, updated_at = ${db.dialect.now}, ` +
+        // Begun and pending would read as a question about an interruption.
+        "approval = CASE WHEN approval = 'pending' THEN NULL ELSE approval END " +
+        `WHERE id = $callId AND result_id IS NULL AND COALESCE(approval, '') = $approval`,
+      { callId: call.id, claimId: key.claimId, ttlMs: call.ttlMs, approval: call.approval ?? '' },
+      transaction,
+    )
+    return rows === 1
+  })
+}
+
+/** Records what a run found about a call's approval. False = someone decided meanwhile, or the call was answered. */
+export async function setApproval(
+  db: Database,
+  key: ClaimKey,
+  call: { readonly id: string; readonly from: Approval | null; readonly to: Approval; readonly interrupted?: boolean },
+): Promise<boolean> {
+  return db.transaction(async (transaction) => {
+    await fence(db, transaction, key)
+    const rows = await db.write(
+      `UPDATE ${db.tables.toolCalls} SET approval = $to, updated_at = ${db.dialect.now}` +
+        // An interrupted call keeps its start: only a person may let it run again.
+        (call.interrupted ? ', claimed_by = NULL, claimed_until = NULL' : '') +
+        ` WHERE id = $callId AND result_id IS NULL AND COALESCE(approval, '') = $from`,
+      { callId: call.id, from: call.from ?? '', to: call.to },
+      transaction,
+    )
+    return rows === 1
+  })
+}
+
+export interface NewResult {
+  readonly callId: string
+  readonly message: NewMessage
+  /** The decision that the result rests on; left out, any will do. */
+  readonly approval?: Approval | null
+}
+
+class NotApplied extends Error {}
+
+/** Stores the result of one call. False = it has one, or the decision that this one rests on has changed. */
+export async function commitToolResult(db: Database, key: ClaimKey, result: NewResult): Promise<boolean> {
+  try {
+    await db.transaction(async (transaction) => {
+      await fence(db, transaction, key, { messages: 1 })
+      await insertMessages(db, [result.message], transaction)
+      if (!(await answerCall(db, result, transaction))) throw new NotApplied()
+    })
+    return true
+  } catch (error) {
+    if (error instanceof NotApplied) return false
+    throw error
+  }
+}
+
+/** Closes calls that will never run, each with its own result, in one transaction. */
+export async function closeToolCalls(db: Database, key: ClaimKey, results: readonly NewResult[]): Promise<void> {
+  await db.transaction(async (transaction) => {
+    await fence(db, transaction, key, { messages: results.length })
+    await insertResults(db, results, transaction)
+  })
+}
+
+/**
+ * Moves queued messages into the transcript. False = one of them was unqueued meanwhile, or the turn was cancelled:
+ * look again, nothing was moved.
+ */
+export async function takeQueued(
+  db: Database,
+  key: ClaimKey,
+  take: {
+    readonly queued: readonly QueuedMessageRow[]
+    readonly messages: readonly NewMessage[]
+    readonly startsTurn: boolean
+  },
+): Promise<boolean> {
+  try {
+    await db.transaction(async (transaction) => {
+      const passed = await fence(db, transaction, key, {
+        messages: take.messages.length,
+        unlessCancelled: !take.startsTurn,
+        ...(take.startsTurn ? { also: 'turn = turn + 1, rounds = 0' } : {}),
+      })
+      if (!passed) throw new NotApplied()
+      if ((await deleteQueued(db, take.queued, transaction)) !== take.queued.length) throw new NotApplied()
+      await insertMessages(db, take.messages, transaction)
+    })
+    return true
+  } catch (error) {
+    if (error instanceof NotApplied) return false
+    throw error
+  }
+}
+
+/**
+ * Consumes the cancel of the running turn and gives the chat back in the same statement: what was shown becomes a
+ * message, open calls are closed, and the wish goes unless something newer waits.
+ */
+export async function settleCancelled(
+  db: Database,
+  key: ClaimKey,
+  settled: {
+    readonly shown: NewMessage | null
+    readonly usageIds: readonly string[]
+    readonly closed: readonly NewResult[]
+  },
+): Promise<void> {
+  const shown = settled.shown === null ? [] : [settled.shown]
+  await db.transaction(async (transaction) => {
+    await fence(db, transaction, key, {
+      messages: shown.length + settled.closed.length,
+      also:
+        `wanted_at = CASE WHEN wanted_seq <= cancel_seq AND NOT EXISTS (SELECT 1 FROM ${db.tables.queuedMessages} q ` +
+        `WHERE q.chat_id = $chatId) THEN NULL ELSE wanted_at END, cancelled_turn = turn, cancel_turn = NULL, ` +
+        'attempts = 0, failure = NULL, parked = 0, claimed_by = NULL, claimed_until = NULL',
+    })
+    await insertMessages(db, shown, transaction, shown.length + settled.closed.length)
+    if (settled.shown !== null) await linkUsages(db, settled.usageIds, settled.shown.id, transaction)
+    await insertResults(db, settled.closed, transaction)
+  })
+}
+
+/**
+ * Inserts messages at the end of a chat. The transaction has locked the chat row and reserved their positions in it.
+ */
+export async function insertMessages(
+  db: Database,
+  messages: readonly NewMessage[],
+  transaction: Transaction,
+  reserved = messages.length,
+): Promise<void> {
+  const rows = messages.map((message) => ({ ...message, updatedAt: message.createdAt }))
+  const next = `(SELECT c.next_position FROM ${db.tables.chats} c WHERE c.id = $chatId0)`
+  await db.insert<MessageRow>(db.tables.messages, messageColumns, rows, {
+    transaction,
+    computed: { position: (at) => `${next} - ${reserved - at}` },
+  })
+}
+
+/** Returns how many there were to delete. */
+export async function deleteQueued(
+  db: Database,
+  queued: readonly { readonly id: string }[],
+  transaction: Transaction,
+): Promise<number> {
+  if (queued.length === 0) return 0
+  return db.write(
+    `DELETE FROM ${db.tables.queuedMessages} WHERE id IN (${queued.map((_, at) => `$id${at}`).join(', ')})`,
+    Object.fromEntries(queued.map((row, at) => [`id${at}`, row.id])),
+    transaction,
+  )
+}
+
+async function insertResults(db: Database, results: readonly NewResult[], transaction: Transaction): Promise<void> {
+  await insertMessages(
+    db,
+    results.map((result) => result.message),
+    transaction,
+  )
+  for (const result of results) await answerCall(db, result, transaction)
+}
+
+async function answerCall(db: Database, result: NewResult, transaction: Transaction): Promise<boolean> {
+  const bound = result.approval !== undefined
+  const rows = await db.write(
+    `UPDATE ${db.tables.toolCalls} SET result_id = $resultId, claimed_by = NULL, claimed_until = NULL, started_at = NULL, ` +
+      `mcp_state = NULL, updated_at = ${db.dialect.now} WHERE id = $callId AND result_id IS NULL` +
+      (bound ? ` AND COALESCE(approval, '') = $approval` : ''),
+    { callId: result.callId, resultId: result.message.id, ...(bound ? { approval: result.approval ?? '' } : {}) },
+    transaction,
+  )
+  return rows === 1
+}
+
+async function linkUsages(
+  db: Database,
+  usageIds: readonly string[],
+  messageId: string,
+  transaction: Transaction,
+): Promise<void> {
+  if (usageIds.length === 0) return
+  await db.write(
+    `UPDATE ${db.tables.usages} SET message_id = $messageId WHERE id IN (${usageIds.map((_, at) => `$id${at}`).join(', ')})`,
+    { messageId, ...Object.fromEntries(usageIds.map((id, at) => [`id${at}`, id])) },
+    transaction,
+  )
+}
+
+function isTakenCallId(error: unknown): boolean {
+  return error instanceof UniqueConstraintError && /tool_call_id/.test(JSON.stringify(error.fields) + error.message)
+}

@@ -1,0 +1,61 @@
+import { readRow, selectList, usageColumns } from './columns.ts'
+import type { Database } from './database.ts'
+import type { UsageRow, UsageStatus } from './rows.ts'
+
+// The only writes of a run that need no fence: money that was spent is recorded whoever holds the chat.
+
+export type NewUsage = Pick<UsageRow, 'id' | 'chatId' | 'provider' | 'model' | 'claimToken'>
+
+export type UsageClosing = Pick<
+  UsageRow,
+  | 'inputTokens'
+  | 'outputTokens'
+  | 'cacheReadTokens'
+  | 'cacheWriteTokens'
+  | 'thinkingTokens'
+  | 'inputCost'
+  | 'outputCost'
+  | 'cacheReadCost'
+  | 'cacheWriteCost'
+  | 'totalCost'
+  | 'errorCode'
+> & { readonly status: Exclude<UsageStatus, 'pending'> }
+
+/** Opens an entry before the request is sent. */
+export async function openUsage(db: Database, usage: NewUsage): Promise<void> {
+  const now = new Date()
+  await db.insert<UsageRow>(db.tables.usages, usageColumns, [
+    { ...usage, operation: 'chat', status: 'pending', createdAt: now, updatedAt: now },
+  ])
+}
+
+/** Closes an entry with what is known of the attempt; a later word of the process that made it wins. */
+export async function closeUsage(db: Database, id: string, closing: UsageClosing): Promise<void> {
+  await db.write(
+    `UPDATE ${db.tables.usages} SET status = $status, input_tokens = $inputTokens, output_tokens = $outputTokens, ` +
+      'cache_read_tokens = $cacheReadTokens, cache_write_tokens = $cacheWriteTokens, thinking_tokens = $thinkingTokens, ' +
+      'input_cost = $inputCost, output_cost = $outputCost, cache_read_cost = $cacheReadCost, ' +
+      'cache_write_cost = $cacheWriteCost, total_cost = $totalCost, error_code = $errorCode, ' +
+      `updated_at = ${db.dialect.now} WHERE id = $id`,
+    { id, ...closing },
+  )
+}
+
+/** Closes what a dead run left open: it may have been billed, so tokens and cost stay unknown. */
+export async function closeOrphanedUsages(db: Database, chatId: string, claimToken: number): Promise<void> {
+  await db.write(
+    `UPDATE ${db.tables.usages} SET status = 'failed', error_code = 'orphaned', updated_at = ${db.dialect.now} ` +
+      `WHERE chat_id = $chatId AND status = 'pending' AND claim_token < $claimToken`,
+    { chatId, claimToken },
+  )
+}
+
+/** Every attempt of a chat, or those that led to one message, in the order in which they began. */
+export async function readUsages(db: Database, of: { chatId: string } | { messageId: string }): Promise<UsageRow[]> {
+  const column = 'chatId' in of ? 'chat_id' : 'message_id'
+  const rows = await db.read(
+    `SELECT ${selectList(usageColumns, 'u')} FROM ${db.tables.usages} u WHERE u.${column} = $id ORDER BY u.created_at, u.id`,
+    { id: 'chatId' in of ? of.chatId : of.messageId },
+  )
+  return rows.map((raw) => readRow(usageColumns, raw, db.dialect))
+}

@@ -1,0 +1,109 @@
+import { v7 as uuid } from 'uuid'
+import * as z from 'zod'
+import type { AddedMessage } from '../../models/adding.ts'
+import type { ToolCallRow } from '../../models/rows.ts'
+import { freshCallId } from '../../models/turns.ts'
+import { ArgumentError } from '../errors.ts'
+
+/** A message to add by hand. */
+export type AddedMessageInput =
+  | { readonly role: 'system' | 'user'; readonly content: string }
+  | {
+      readonly role: 'assistant'
+      readonly content?: string | null
+      readonly thinking?: string | null
+      readonly finishReason?: string | null
+      /** The tools that it asked for; `id` is made up where it is left out. */
+      readonly toolCalls?: readonly {
+        readonly id?: string
+        readonly name: string
+        readonly arguments?: Record<string, unknown>
+      }[]
+    }
+  /** `toolCallId`: the public id of the call that it answers. */
+  | { readonly role: 'tool'; readonly content: string; readonly toolCallId: string; readonly isError?: boolean }
+
+const json: z.ZodType<Record<string, unknown>> = z.record(z.string(), z.unknown())
+const schema = z.discriminatedUnion('role', [
+  z.strictObject({ role: z.literal('system'), content: z.string() }),
+  z.strictObject({ role: z.literal('user'), content: z.string() }),
+  z.strictObject({
+    role: z.literal('assistant'),
+    content: z.string().nullish(),
+    thinking: z.string().nullish(),
+    finishReason: z.string().nullish(),
+    toolCalls: z
+      .array(
+        z.strictObject({
+          id: z.string().min(1).max(255).optional(),
+          name: z.string().min(1).max(255),
+          arguments: json.optional(),
+        }),
+      )
+      .optional(),
+  }),
+  z.strictObject({
+    role: z.literal('tool'),
+    content: z.string(),
+    toolCallId: z.string().min(1),
+    isError: z.boolean().optional(),
+  }),
+])
+
+/**
+ * A message by hand as rows.
+ * @throws {ArgumentError} naming every part that is wrong.
+ */
+export function messageToAdd(chatId: string, input: AddedMessageInput): Omit<AddedMessage, 'pending'> {
+  const parsed = schema.safeParse(input)
+  if (!parsed.success) {
+    const problems = parsed.error.issues
+      .map((issue) => `${issue.path.join('.') || 'message'}: ${issue.message}`)
+      .join('; ')
+    throw new ArgumentError(`This is no message that chat ${chatId} can take. ${problems}`, { chatId })
+  }
+  const given = parsed.data
+  const id = uuid()
+  const createdAt = new Date()
+  const message = {
+    id,
+    chatId,
+    role: given.role,
+    content: given.content ?? null,
+    thinkingText: given.role === 'assistant' ? (given.thinking ?? null) : null,
+    thinkingSignature: null,
+    rawReasoning: null,
+    citations: null,
+    finishReason: given.role === 'assistant' ? (given.finishReason ?? null) : null,
+    outcome: given.role === 'tool' ? (given.isError === true ? ('failed' as const) : ('succeeded' as const)) : null,
+    createdAt,
+  }
+  const requested = given.role === 'assistant' ? (given.toolCalls ?? []) : []
+  const toolCalls = requested.map(
+    (call, position): ToolCallRow => ({
+      id: uuid(),
+      chatId,
+      messageId: id,
+      resultId: null,
+      position,
+      toolCallId: call.id ?? freshCallId(),
+      providerCallId: null,
+      name: call.name,
+      namespace: null,
+      arguments: (call.arguments ?? {}) as ToolCallRow['arguments'],
+      malformedArguments: null,
+      thoughtSignature: null,
+      approval: null,
+      remote: false,
+      // Nobody knows what the model was offered; a worker that lacks the tool says so to the model.
+      offered: false,
+      claimedBy: null,
+      claimedUntil: null,
+      startedAt: null,
+      mcpState: null,
+      createdAt,
+      updatedAt: createdAt,
+    }),
+  )
+  return { message, toolCalls, answers: given.role === 'tool' ? given.toolCallId : null }
+}

@@ -1,0 +1,78 @@
+import { v7 as uuid } from 'uuid'
+import * as z from 'zod'
+import type { ChatRecord } from '../models/chat.ts'
+import { chatNotFound } from '../models/claims.ts'
+import { insertChat } from '../models/staging.ts'
+import { lookAtChat } from '../models/transcript.ts'
+import { Chat, type ChatDependencies } from './chat/chat.ts'
+import { ArgumentError, MissingAgentError } from './errors.ts'
+
+/** What a new chat is made with. */
+export interface NewChat {
+  /** The agent that runs it; left out, the configured model without tools or instructions of its own. */
+  readonly agent?: string | { readonly name: string } | undefined
+  /** The model to ask in place of the agent's. */
+  readonly model?: string | undefined
+  readonly provider?: string | undefined
+  /** What the chat belongs to, in the application's words: stored, handed back, never interpreted. At most 255 characters. */
+  readonly owner?: string | undefined
+}
+
+const word = z.string().min(1).max(255)
+const schema = z.strictObject({
+  agent: z.union([word, z.object({ name: word })]).optional(),
+  model: word.optional(),
+  provider: word.optional(),
+  owner: word.optional(),
+})
+
+/** The conversations of a database: `mill.chats`. */
+export class Chats {
+  readonly #deps: ChatDependencies
+
+  constructor(deps: ChatDependencies) {
+    this.#deps = deps
+  }
+
+  /**
+   * Makes a chat.
+   * @throws {ArgumentError} for an option that no chat has.
+   * @throws {MissingAgentError} when this process does not know the agent.
+   */
+  async create(options: NewChat = {}): Promise<Chat> {
+    const parsed = schema.safeParse(options)
+    if (!parsed.success) {
+      const problems = parsed.error.issues
+        .map((issue) => `${issue.path.join('.') || 'options'}: ${issue.message}`)
+        .join('; ')
+      throw new ArgumentError(`chats.create() can't make such a chat. ${problems}`)
+    }
+    const { agent, model, provider, owner } = parsed.data
+    const name = typeof agent === 'object' ? agent.name : (agent ?? null)
+    if (name !== null && !this.#deps.ports.hasAgent(name)) {
+      throw new MissingAgentError(`This process has no agent ${JSON.stringify(name)}. Give it to connect({ agents }).`)
+    }
+    const id = uuid()
+    await insertChat(this.#deps.db, {
+      id,
+      agent: name,
+      model: model ?? null,
+      provider: provider ?? null,
+      owner: owner ?? null,
+      settings: {},
+    })
+    return this.find(id)
+  }
+
+  /** @throws {ChatNotFoundError} when there is no such chat. */
+  async find(id: string): Promise<Chat> {
+    const look = typeof id === 'string' ? await lookAtChat(this.#deps.db, id) : null
+    if (look === null) throw chatNotFound(String(id))
+    return new Chat(look.chat, this.#deps)
+  }
+
+  /** The chat of a row that the application loaded itself. */
+  from(record: ChatRecord): Chat {
+    return new Chat(record.get({ plain: true }), this.#deps)
+  }
+}

@@ -1,0 +1,45 @@
+import type { Logger } from '../../config/logger.ts'
+
+/** Looks for cancels of the turns that this process runs: one statement a period for all of them. */
+export class CancelWatch {
+  readonly #cancelledAmong: (chatIds: readonly string[]) => Promise<string[]>
+  readonly #everyMs: number
+  readonly #logger: Logger
+  readonly #watched = new Map<string, Set<() => void>>()
+  #timer: NodeJS.Timeout | null = null
+
+  constructor(cancelledAmong: (chatIds: readonly string[]) => Promise<string[]>, everyMs: number, logger: Logger) {
+    this.#cancelledAmong = cancelledAmong
+    this.#everyMs = everyMs
+    this.#logger = logger
+  }
+
+  /** Calls `onCancel` once when the chat's running turn is found cancelled, until the returned function is called. */
+  watch(chatId: string, onCancel: () => void): () => void {
+    const watchers = this.#watched.get(chatId) ?? new Set()
+    this.#watched.set(chatId, watchers.add(onCancel))
+    this.#timer ??= setInterval(() => void this.#look(), this.#everyMs).unref()
+    return () => {
+      watchers.delete(onCancel)
+      if (watchers.size === 0 && this.#watched.get(chatId) === watchers) this.#watched.delete(chatId)
+      if (this.#watched.size === 0) this.close()
+    }
+  }
+
+  close(): void {
+    if (this.#timer !== null) clearInterval(this.#timer)
+    this.#timer = null
+  }
+
+  async #look(): Promise<void> {
+    try {
+      for (const chatId of await this.#cancelledAmong([...this.#watched.keys()])) {
+        const watchers = [...(this.#watched.get(chatId) ?? [])]
+        this.#watched.get(chatId)?.clear()
+        for (const onCancel of watchers) onCancel()
+      }
+    } catch (error) {
+      this.#logger.warn({ err: error }, 'Could not look for cancelled turns; the next look comes by itself')
+    }
+  }
+}

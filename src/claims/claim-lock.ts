@@ -1,0 +1,79 @@
+import { ExecutionError, type Lock, Redlock, ResourceLockedError } from 'redlock'
+import type { Logger } from '../../config/logger.ts'
+import type { RedisClient } from '../../config/redis-clients.ts'
+
+/** The cheap half of a claim: keeps processes that can see Redis from racing to the database. It decides nothing. */
+export interface ClaimLock {
+  /** False = another process holds the lock. True = it is held, or Redis can't say and the database decides alone. */
+  acquire(chatId: string, claimId: string): Promise<boolean>
+  /** Moves the lock forward, or takes it again where Redis forgot it. */
+  renew(claimId: string): void
+  release(claimId: string): Promise<void>
+}
+
+interface Options {
+  readonly prefix: string
+  readonly ttlMs: number
+  readonly db: number
+  readonly logger: Logger
+}
+
+export function claimLock(client: RedisClient, { prefix, ttlMs, db, logger }: Options): ClaimLock {
+  const redlock = new Redlock([client], { retryCount: 0, driftFactor: 0, db })
+  // Every failure comes out of the call that it belongs to as well.
+  redlock.on('error', () => {})
+  const held = new Map<string, { readonly key: string; lock: Lock | null }>()
+
+  async function tryAcquire(key: string): Promise<Lock | 'contended' | 'unreachable'> {
+    try {
+      return await redlock.acquire([key], ttlMs)
+    } catch (error) {
+      if (await isContended(error)) return 'contended'
+      logger.warn({ err: error, key }, 'Redis gave no lock; the database decides alone')
+      return 'unreachable'
+    }
+  }
+
+  async function move(entry: { readonly key: string; lock: Lock | null }): Promise<void> {
+    try {
+      entry.lock = (await entry.lock?.extend(ttlMs)) ?? null
+    } catch {
+      entry.lock = null
+    }
+    if (entry.lock !== null) return
+    const again = await tryAcquire(entry.key)
+    if (typeof again === 'object') entry.lock = again
+  }
+
+  return {
+    async acquire(chatId, claimId) {
+      const key = `${prefix}:claim:{${chatId}}`
+      const lock = await tryAcquire(key)
+      if (lock === 'contended') return false
+      held.set(claimId, { key, lock: lock === 'unreachable' ? null : lock })
+      return true
+    },
+    renew(claimId) {
+      const entry = held.get(claimId)
+      if (entry === undefined) return
+      void move(entry).then(() => {
+        // Released while it was being moved: give back what was just taken.
+        if (!held.has(claimId)) void entry.lock?.release().catch(() => {})
+      })
+    },
+    async release(claimId) {
+      const entry = held.get(claimId)
+      held.delete(claimId)
+      // A lock that is gone, or a Redis that is away, leaves nothing to give back: it lapses.
+      await entry?.lock?.release().catch(() => {})
+    },
+  }
+}
+
+async function isContended(error: unknown): Promise<boolean> {
+  if (!(error instanceof ExecutionError)) return false
+  const attempts = await Promise.all(error.attempts)
+  return attempts.some((attempt) =>
+    [...attempt.votesAgainst.values()].some((vote) => vote instanceof ResourceLockedError),
+  )
+}

@@ -1,0 +1,21 @@
+import type { DatabaseSettings } from '../../config/database.ts'
+import type { RenewalTimes } from './renewal.ts'
+
+/** What the renewal thread is started with. */
+export interface RenewalSetup extends RenewalTimes {
+  readonly database: DatabaseSettings
+  readonly tablePrefix: string
+  /** The thread stops renewing when the main thread has not been heard of for so long: it hangs for good. */
+  readonly heartbeatLimitMs: number
+}
+
+export type ToRenewal =
+  | { readonly type: 'hold'; readonly claimId: string; readonly chatId: string; readonly elapsed: number }
+  | { readonly type: 'drop'; readonly claimId: string }
+  | { readonly type: 'holdCall' | 'dropCall'; readonly claimId: string; readonly callId: string }
+  | { readonly type: 'heartbeat' }
+  | { readonly type: 'close' }
+
+export type FromRenewal =
+  | { readonly type: 'renewed'; readonly claimId: string; readonly elapsed: number }
+  | { readonly type: 'lost'; readonly claimId: string }

@@ -1,0 +1,90 @@
+import { elapsedMs, type Moment, moment, momentBefore } from './elapsed.ts'
+
+/** The statements that renewal needs; each moves one row. */
+export interface RenewalRows {
+  /** False = the claim is no longer held. */
+  renewChat(chatId: string, claimId: string): Promise<boolean>
+  renewToolCall(callId: string, claimId: string): Promise<void>
+}
+
+export interface RenewalTimes {
+  readonly ttlMs: number
+  readonly renewMs: number
+  /** How long before its expiry a claim that could not be renewed is given up. */
+  readonly marginMs: number
+}
+
+export interface RenewalReport {
+  renewed(claimId: string, elapsed: number): void
+  lost(claimId: string): void
+}
+
+interface Held {
+  readonly chatId: string
+  readonly calls: Set<string>
+  /** When the last renewal that succeeded was begun. */
+  last: Moment
+  busy: boolean
+}
+
+/** Keeps claims alive. Driven by `tick`, so that a test can be its clock. */
+export class Renewal {
+  readonly #held = new Map<string, Held>()
+  readonly #rows: RenewalRows
+  readonly #times: RenewalTimes
+  readonly #report: RenewalReport
+
+  constructor(rows: RenewalRows, times: RenewalTimes, report: RenewalReport) {
+    this.#rows = rows
+    this.#times = times
+    this.#report = report
+  }
+
+  /** `elapsed`: ms since the take was begun. */
+  hold(claimId: string, chatId: string, elapsed: number): void {
+    this.#held.set(claimId, { chatId, calls: new Set(), last: momentBefore(elapsed), busy: false })
+  }
+
+  drop(claimId: string): void {
+    this.#held.delete(claimId)
+  }
+
+  holdToolCall(claimId: string, callId: string): void {
+    this.#held.get(claimId)?.calls.add(callId)
+  }
+
+  dropToolCall(claimId: string, callId: string): void {
+    this.#held.get(claimId)?.calls.delete(callId)
+  }
+
+  /** Renews whatever is due. Resolves when all that it began has ended. */
+  async tick(): Promise<void> {
+    const due = [...this.#held].filter(([, held]) => !held.busy && elapsedMs(held.last) >= this.#times.renewMs)
+    await Promise.all(due.map(([claimId, held]) => this.#renew(claimId, held)))
+  }
+
+  async #renew(claimId: string, held: Held): Promise<void> {
+    held.busy = true
+    const begun = moment()
+    try {
+      // Calls first: the chat's claim must outlive them.
+      await Promise.all([...held.calls].map((callId) => this.#rows.renewToolCall(callId, claimId)))
+      const kept = await this.#rows.renewChat(held.chatId, claimId)
+      if (!this.#held.has(claimId)) return
+      if (!kept) return this.#lose(claimId)
+      held.last = begun
+      this.#report.renewed(claimId, elapsedMs(begun))
+    } catch {
+      // Tried again at the next tick for as long as the claim can still be good.
+      const { ttlMs, marginMs } = this.#times
+      if (this.#held.has(claimId) && elapsedMs(held.last) >= ttlMs - marginMs) this.#lose(claimId)
+    } finally {
+      held.busy = false
+    }
+  }
+
+  #lose(claimId: string): void {
+    this.#held.delete(claimId)
+    this.#report.lost(claimId)
+  }
+}

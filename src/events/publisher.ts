@@ -1,0 +1,193 @@
+import type { Cluster, Redis } from 'ioredis'
+import { UnreachableError } from '../errors.ts'
+import { entryFields } from './entry.ts'
+import type { LiveEvent } from './event.ts'
+import { streamKey } from './keys.ts'
+import { addWaiting, isDelta, type WaitingEvent } from './waiting.ts'
+
+/** The two timer functions that a publisher needs, so that tests and simulators can bring their own. */
+export interface EventTimers {
+  setTimeout(callback: () => void, ms: number): unknown
+  clearTimeout(timer: unknown): void
+}
+
+export interface EventPublisherOptions {
+  /** What the keys begin with. */
+  readonly prefix: string
+  /** How long a delta waits for more of its message, in ms. Default: 20. */
+  readonly coalesceMs?: number | undefined
+  /** About how many entries a chat's stream keeps. Default: 5000. */
+  readonly maxLength?: number | undefined
+  /** How long a stream outlives its last entry, in ms. Default: 24 hours. */
+  readonly expireMs?: number | undefined
+  /** Most entries of one chat that wait while Redis is slow or away; then the oldest deltas go. Default: `maxLength`. */
+  readonly maxWaiting?: number | undefined
+  /** How long a `flush` or `close` waits for Redis, in ms. Default: 2000. */
+  readonly giveUpMs?: number | undefined
+  /** Told why events of a chat were dropped or not sent yet. What it throws is ignored. */
+  readonly onError: (error: Error, chatId: string) => void
+  readonly timers?: EventTimers | undefined
+}
+
+/** Sends live events, best effort: nothing here throws or rejects, and what can't be sent is dropped. */
+export interface EventPublisher {
+  /** Takes an event and returns at once. After `close` it does nothing. */
+  publish(chatId: string, claimToken: number, event: LiveEvent): void
+  /** Resolves when everything published so far for the chat was sent or dropped, or after `giveUpMs`. */
+  flush(chatId: string): Promise<void>
+  /** Flushes every chat, then drops what is left. Safe to call again. The connection stays the caller's. */
+  close(): Promise<void>
+}
+
+/** What is under way for one chat; kept only while something is. */
+interface Lane {
+  readonly chatId: string
+  waiting: WaitingEvent[]
+  /** Called when what waits now was sent or dropped. */
+  settled: (() => void)[]
+  /** True when what waits should go as soon as nothing else of the chat is being sent. */
+  due: boolean
+  timer: { readonly handle: unknown } | null
+  sending: Promise<void> | null
+  /** True from the first dropped entry until the next send ends, so that it is reported once. */
+  dropping: boolean
+}
+
+const DAY_MS = 86_400_000
+
+function notTaken(chatId: string, problem: string): UnreachableError {
+  return new UnreachableError(`${problem}: check the connection. Stored messages are not affected.`, { chatId })
+}
+
+/** Makes a publisher on a connection that should fail at once, not queue, while Redis is away. */
+export function eventPublisher(redis: Redis | Cluster, options: EventPublisherOptions): EventPublisher {
+  const { prefix, coalesceMs = 20, maxLength = 5000, expireMs = DAY_MS, giveUpMs = 2000, onError } = options
+  const { maxWaiting = maxLength, timers = globalThis } = options
+  const lanes = new Map<string, Lane>()
+  let closing: Promise<void> | undefined
+
+  function report(error: unknown, chatId: string): void {
+    try {
+      onError(error instanceof Error ? error : new Error(String(error)), chatId)
+    } catch {
+      // Whoever listens must not be able to end a run.
+    }
+  }
+
+  function laneOf(chatId: string): Lane {
+    const known = lanes.get(chatId)
+    if (known) return known
+    const lane: Lane = { chatId, waiting: [], settled: [], due: false, timer: null, sending: null, dropping: false }
+    lanes.set(chatId, lane)
+    return lane
+  }
+
+  function stopTimer(lane: Lane): void {
+    if (lane.timer) timers.clearTimeout(lane.timer.handle)
+    lane.timer = null
+  }
+
+  function sendSoon(lane: Lane): void {
+    if (lane.timer || lane.due) return
+    const handle = timers.setTimeout(() => {
+      lane.timer = null
+      sendNow(lane)
+    }, coalesceMs)
+    lane.timer = { handle }
+  }
+
+  function sendNow(lane: Lane): void {
+    stopTimer(lane)
+    lane.due = true
+    if (!lane.sending) void drain(lane)
+  }
+
+  /** Sends batch after batch, one at a time, so that the order holds. */
+  async function drain(lane: Lane): Promise<void> {
+    while (lane.due && lane.waiting.length > 0) {
+      const { waiting, settled } = lane
+      Object.assign(lane, { waiting: [], settled: [], due: false })
+      lane.sending = send(lane.chatId, waiting)
+      await lane.sending
+      lane.sending = null
+      lane.dropping = false
+      for (const done of settled) done()
+    }
+    if (lane.waiting.length === 0) lanes.delete(lane.chatId)
+  }
+
+  async function send(chatId: string, batch: readonly WaitingEvent[]): Promise<void> {
+    try {
+      const key = streamKey(prefix, chatId)
+      const pipeline = redis.pipeline()
+      for (const { claimToken, event } of batch) {
+        const fields = fieldsOf(chatId, claimToken, event)
+        if (fields) pipeline.xadd(key, 'MAXLEN', '~', maxLength, '*', ...fields)
+      }
+      const results = (await pipeline.pexpire(key, expireMs).exec()) ?? []
+      const failed = results.find(([error]) => error !== null)
+      if (failed) report(failed[0], chatId)
+    } catch (error) {
+      report(error, chatId)
+    }
+  }
+
+  function fieldsOf(chatId: string, claimToken: number, event: LiveEvent): string[] | null {
+    try {
+      return entryFields(claimToken, event)
+    } catch (error) {
+      report(error, chatId)
+      return null
+    }
+  }
+
+  function publish(chatId: string, claimToken: number, event: LiveEvent): void {
+    if (closing) return
+    const lane = laneOf(chatId)
+    const dropped = addWaiting(lane.waiting, { claimToken, event }, maxWaiting)
+    if (dropped > 0 && !lane.dropping) {
+      lane.dropping = true
+      report(notTaken(chatId, `More than ${maxWaiting} live events wait for Redis, so the oldest are dropped`), chatId)
+    }
+    if (isDelta(event)) sendSoon(lane)
+    else sendNow(lane)
+  }
+
+  function flush(chatId: string): Promise<void> {
+    const lane = lanes.get(chatId)
+    if (!lane) return Promise.resolve()
+    if (lane.waiting.length === 0) return inTime(lane.sending ?? Promise.resolve(), chatId)
+    const settled = new Promise<void>((done) => lane.settled.push(done))
+    sendNow(lane)
+    return inTime(settled, chatId)
+  }
+
+  function inTime(settled: Promise<void>, chatId: string): Promise<void> {
+    return new Promise((done) => {
+      const timer = timers.setTimeout(() => {
+        report(notTaken(chatId, `Redis did not take live events within ${giveUpMs} ms`), chatId)
+        done()
+      }, giveUpMs)
+      void settled.then(() => {
+        timers.clearTimeout(timer)
+        done()
+      })
+    })
+  }
+
+  async function closeAll(): Promise<void> {
+    await Promise.all([...lanes.keys()].map(flush))
+    for (const lane of lanes.values()) {
+      stopTimer(lane)
+      lane.waiting = []
+    }
+    lanes.clear()
+  }
+
+  function close(): Promise<void> {
+    closing ??= closeAll()
+    return closing
+  }
+
+  return { publish, flush, close }
+}

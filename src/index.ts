@@ -1,0 +1,55 @@
+export type { Logger } from '../config/logger.ts'
+export type { ChatRecord } from '../models/chat.ts'
+export type { Models } from '../models/index.ts'
+export type { MessageRecord } from '../models/message.ts'
+export type { QueuedMessageRecord } from '../models/queued-message.ts'
+export type {
+  Approval,
+  ChatRow,
+  ChatSettings,
+  Failure,
+  Json,
+  JsonObject,
+  MessageRow,
+  QueuedMessageRow,
+  Role,
+  ToolCallRow,
+  ToolOutcome,
+  UsageRow,
+  UsageStatus,
+} from '../models/rows.ts'
+export type { ToolCallRecord, ToolCallValue } from '../models/tool-call.ts'
+export type { UsageRecord } from '../models/usage.ts'
+export { CompleteJob } from '../workers/complete.ts'
+export type { ChatOrId, JobOutcome } from '../workers/job.ts'
+export type { Pool } from '../workers/pool.ts'
+export { RunToolsJob } from '../workers/run-tools.ts'
+export type { AddedMessageInput } from './chat/added-message.ts'
+export {
+  type AskOptions,
+  Chat,
+  type EventsOptions,
+  type Message,
+  type ToolCallOrId,
+  type WakeOptions,
+} from './chat/chat.ts'
+export type { Chats, NewChat } from './chats.ts'
+export * from './errors.ts'
+export type { ChatEvent, EventToolCall, LiveEvent } from './events/event.ts'
+export type { Chunk, OnChunk } from './loop/run-context.ts'
+export { type OpenAiClientOptions, openAiClient } from './providers/openai.ts'
+export type {
+  Answer,
+  AnswerProgress,
+  AttemptOptions,
+  ModelClient,
+  ModelRequest,
+  Prices,
+  TokenUsage,
+} from './providers/provider.ts'
+export { type ConnectOptions, type Observers, Threadmill, type WorkerCounts } from './threadmill.ts'
+export type { Agent } from './tools/agent.ts'
+export { type AgentDefinition, defineAgent } from './tools/define-agent.ts'
+export { defineTool, type ToolDefinition } from './tools/define-tool.ts'
+export type { OnInterrupted, Reconciled, StopReason, Tool, ToolContext, ToolProgress } from './tools/tool.ts'
+export type { ChatCost, ChatTokens } from './usage/totals.ts'

@@ -1,0 +1,33 @@
+import type { ToolCallRow } from '../../models/rows.ts'
+import type { NewResult } from '../../models/turns.ts'
+import { interruptedCall } from '../tools/results.ts'
+import type { RunContext } from './run-context.ts'
+import { toolMessage } from './tool-message.ts'
+
+/** 'Interrupted' results for calls that will never run. */
+export function closingResults(run: RunContext, calls: readonly ToolCallRow[], reason: string): NewResult[] {
+  return calls.map((call) => ({
+    callId: call.id,
+    message: toolMessage(run, 'interrupted', interruptedCall(call.name, reason)),
+  }))
+}
+
+/** Tells the run and its viewers of results that were committed. */
+export function noteClosed(run: RunContext, calls: readonly ToolCallRow[], results: readonly NewResult[]): void {
+  for (const [at, call] of calls.entries()) {
+    const message = results[at]?.message
+    if (message === undefined) continue
+    call.resultId = message.id
+    run.append(message)
+    const { toolCallId, name } = call
+    run.publish({ type: 'tool.result', toolCallId, name, outcome: 'interrupted', content: message.content ?? '' })
+  }
+}
+
+/** Closes the calls of rounds that a later message left behind, so that the request that follows is whole. */
+export async function closeAbandoned(run: RunContext, calls: readonly ToolCallRow[]): Promise<void> {
+  if (calls.length === 0) return
+  const results = closingResults(run, calls, 'its round was given up before it ended')
+  await run.ports.rows.closeToolCalls(run.claim, results)
+  noteClosed(run, calls, results)
+}

@@ -1,0 +1,39 @@
+import { chatNotFound, releaseChat } from '../../models/claims.ts'
+import type { Database } from '../../models/database.ts'
+import { lookAtChat, readQueue, readToolCalls, readTranscript } from '../../models/transcript.ts'
+import {
+  closeToolCalls,
+  commitAnswer,
+  commitToolResult,
+  setApproval,
+  settleCancelled,
+  startToolCall,
+  takeQueued,
+} from '../../models/turns.ts'
+import { closeOrphanedUsages, closeUsage, openUsage } from '../../models/usages.ts'
+import type { RowsPort } from './ports.ts'
+
+/** The rows of a real database. */
+export function databaseRows(db: Database, ttlMs: number): RowsPort {
+  return {
+    async look(chatId) {
+      const look = await lookAtChat(db, chatId)
+      if (look === null) throw chatNotFound(chatId)
+      return look
+    },
+    transcript: (chatId) => readTranscript(db, chatId),
+    toolCalls: (messageId) => readToolCalls(db, messageId),
+    queue: (chatId) => readQueue(db, chatId),
+    commitAnswer: (key, answer) => commitAnswer(db, key, answer),
+    startToolCall: (key, call) => startToolCall(db, key, { ...call, ttlMs }),
+    setApproval: (key, call) => setApproval(db, key, call),
+    commitToolResult: (key, result) => commitToolResult(db, key, result),
+    closeToolCalls: (key, results) => closeToolCalls(db, key, results),
+    takeQueued: (key, take) => takeQueued(db, key, take),
+    settleCancelled: (key, settled) => settleCancelled(db, key, settled),
+    release: ({ chatId, claimId }, release) => releaseChat(db, { chatId, claimId, ...release }),
+    openUsage: (usage) => openUsage(db, usage),
+    closeUsage: (id, closing) => closeUsage(db, id, closing),
+    closeOrphanedUsages: (chatId, claimToken) => closeOrphanedUsages(db, chatId, claimToken),
+  }
+}

@@ -1,0 +1,61 @@
+import type { ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
+import type { ChatLook } from '../../models/transcript.ts'
+import { abandonedCalls, hasPendingWork, isWaiting, latestResponse, openCalls } from './transcript.ts'
+
+// The next move, from rows alone. The first line that fits wins:
+//
+//   a cancel of this turn waits, the turn has work      -> settle-cancelled
+//   open round, a call can make progress                -> run-tools
+//   open round, every call waits on something outside   -> park
+//   an answer is owed
+//     but the turn was cancelled and nothing is queued  -> rest
+//     but the turn was cancelled                        -> take-queued (all, starts a turn)
+//     a steering message waits                          -> take-queued (steering, same turn)
+//     the turn's tool rounds are used up                -> stop-rounds
+//     otherwise                                         -> generate
+//   a message waits                                     -> take-queued (all, starts a turn)
+//   nothing                                             -> rest
+
+export type Move =
+  | { readonly kind: 'settle-cancelled'; readonly open: readonly ToolCallRow[] }
+  | { readonly kind: 'run-tools'; readonly message: TranscriptMessage; readonly calls: readonly ToolCallRow[] }
+  | { readonly kind: 'park'; readonly waiting: readonly ToolCallRow[] }
+  | { readonly kind: 'take-queued'; readonly which: 'steering' | 'all'; readonly startsTurn: boolean }
+  | { readonly kind: 'stop-rounds'; readonly limit: number }
+  /** `abandoned`: calls of earlier rounds, to be closed before the model is asked. */
+  | { readonly kind: 'generate'; readonly abandoned: readonly ToolCallRow[] }
+  | { readonly kind: 'rest' }
+
+/** The rows that a decision rests on. */
+export interface Snapshot extends Pick<ChatLook, 'queued'> {
+  readonly chat: Pick<ChatLook['chat'], 'turn' | 'cancelTurn' | 'cancelledTurn' | 'rounds'>
+  readonly transcript: readonly TranscriptMessage[]
+}
+
+export interface DecideOptions {
+  readonly roundLimit: number
+  /** Waiting calls that this run may look at again: their resolver has not been asked yet, or an approval was remembered. */
+  readonly reconsider: (call: ToolCallRow) => boolean
+}
+
+export function decide({ chat, queued, transcript }: Snapshot, { roundLimit, reconsider }: DecideOptions): Move {
+  const open = openCalls(transcript)
+  const pending = hasPendingWork(transcript)
+  if (chat.cancelTurn === chat.turn && pending) {
+    return { kind: 'settle-cancelled', open: [...abandonedCalls(transcript), ...open] }
+  }
+
+  const message = latestResponse(transcript)
+  if (open.length > 0 && message !== null) {
+    const calls = open.filter((call) => !isWaiting(call) || reconsider(call))
+    return calls.length > 0 ? { kind: 'run-tools', message, calls } : { kind: 'park', waiting: open }
+  }
+
+  const cancelled = chat.cancelledTurn === chat.turn
+  if (pending && !cancelled) {
+    if (queued.steering > 0) return { kind: 'take-queued', which: 'steering', startsTurn: false }
+    if (chat.rounds >= roundLimit) return { kind: 'stop-rounds', limit: roundLimit }
+    return { kind: 'generate', abandoned: abandonedCalls(transcript) }
+  }
+  return queued.total > 0 ? { kind: 'take-queued', which: 'all', startsTurn: true } : { kind: 'rest' }
+}

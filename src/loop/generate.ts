@@ -1,0 +1,222 @@
+import type { MessageRow, TranscriptMessage } from '../../models/rows.ts'
+import type { NewMessage } from '../../models/turns.ts'
+import { EmptyAnswerError, ProviderError } from '../errors.ts'
+import type { Answer, AnswerProgress, ModelRequest, TokenUsage } from '../providers/provider.ts'
+import { retryDelayMs } from '../providers/retry.ts'
+import { newToolCalls } from './new-tool-calls.ts'
+import { requestMessages } from './request.ts'
+import { eventToolCall, type RunContext } from './run-context.ts'
+import { usageClosing } from './usage-closing.ts'
+
+/** One physical attempt at an answer: what was shown of it, what it used. */
+interface Attempt {
+  readonly messageId: string
+  readonly usageId: string
+  text: string
+  thinking: string
+  chunks: number
+  usage: TokenUsage | null
+}
+
+/**
+ * Asks the model and commits its answer; physical retries are part of it. Returns the message, or null when the turn was
+ * cancelled meanwhile: what was shown of the answer is in `run.shown` then.
+ */
+export async function generate(run: RunContext): Promise<TranscriptMessage | null> {
+  const { clock } = run.ports
+  const request = buildRequest(run)
+  const usageIds: string[] = []
+  let messageId = clock.newId()
+  let emptyAnswers = 0
+  for (let retries = 0; ; ) {
+    run.claim.requireTime()
+    const attempt: Attempt = { messageId, usageId: clock.newId(), text: '', thinking: '', chunks: 0, usage: null }
+    usageIds.push(attempt.usageId)
+    const asked = await ask(run, request, attempt)
+    if (asked.kind === 'stopped') return cancelled(run, attempt, usageIds)
+    if (asked.kind === 'answered' && !isEmpty(asked.answer)) return commit(run, attempt, asked.answer, usageIds)
+
+    const error = asked.kind === 'failed' ? asked.error : emptyAnswer(run)
+    if (asked.kind === 'answered') {
+      if (++emptyAnswers > 1) throw error
+    } else {
+      const delay = retries < run.configuration.agent.retries ? retryDelayMs(error, ++retries, clock.random) : null
+      if (delay === null) throw error
+      if ((await pause(run, delay)) === 'stopped') return cancelled(run, attempt, usageIds)
+    }
+    messageId = clock.newId()
+    if (attempt.chunks > 0) run.publish({ type: 'attempt.restarted', messageId, replaces: attempt.messageId })
+  }
+}
+
+function buildRequest(run: RunContext): ModelRequest {
+  const { configuration, transcript } = run
+  return {
+    model: configuration.model,
+    messages: requestMessages(transcript, configuration.instructions),
+    tools: [...configuration.tools.values()].map(({ name, description, parameters }) => ({
+      name,
+      description,
+      parameters,
+    })),
+    ...(configuration.temperature === null ? {} : { temperature: configuration.temperature }),
+    ...(configuration.maxOutputTokens === null ? {} : { maxOutputTokens: configuration.maxOutputTokens }),
+    streaming: configuration.agent.streaming,
+  }
+}
+
+type Asked =
+  | { readonly kind: 'answered'; readonly answer: Answer }
+  /** Something that another attempt may mend. */
+  | { readonly kind: 'failed'; readonly error: ProviderError }
+  | { readonly kind: 'stopped' }
+
+/** One attempt. Its usage entry is closed whatever happens. Throws what no retry can mend: the claim, a hook, a bug. */
+async function ask(run: RunContext, request: ModelRequest, attempt: Attempt): Promise<Asked> {
+  const { rows } = run.ports
+  const { client, agent, model } = run.configuration
+  const { prices } = agent
+  await rows.openUsage({
+    id: attempt.usageId,
+    chatId: run.chat.id,
+    provider: client.provider,
+    model,
+    claimToken: run.chat.claimToken,
+  })
+  run.publish({ type: 'message.started', messageId: attempt.messageId, model })
+  const stop = run.stoppable()
+  try {
+    const answer = await client.attempt(request, {
+      signal: stop.signal,
+      timeoutMs: agent.timeoutMs,
+      idleMs: agent.idleMs,
+      onProgress: (progress) => show(run, attempt, progress),
+    })
+    const closing = usageClosing({ status: 'succeeded', usage: answer.usage ?? attempt.usage, prices })
+    await rows.closeUsage(attempt.usageId, closing)
+    run.publish({
+      type: 'usage',
+      messageId: attempt.messageId,
+      inputTokens: closing.inputTokens,
+      outputTokens: closing.outputTokens,
+      cost: closing.totalCost,
+    })
+    return { kind: 'answered', answer }
+  } catch (error) {
+    const aborted = stop.signal.aborted
+    await rows.closeUsage(
+      attempt.usageId,
+      usageClosing({ status: aborted ? 'cancelled' : 'failed', usage: attempt.usage, prices, error }),
+    )
+    run.claim.signal.throwIfAborted()
+    if (aborted) return { kind: 'stopped' }
+    if (error instanceof ProviderError) return { kind: 'failed', error }
+    throw error
+  } finally {
+    stop.dispose()
+  }
+}
+
+async function show(run: RunContext, attempt: Attempt, progress: AnswerProgress): Promise<void> {
+  if (progress.type === 'usage') {
+    attempt.usage = progress.usage
+    return
+  }
+  const { messageId } = attempt
+  if (progress.type === 'text') attempt.text += progress.text
+  else attempt.thinking += progress.text
+  run.publish({ type: `${progress.type}.delta`, messageId, text: progress.text })
+  const index = attempt.chunks++
+  await run.order.onChunk?.({
+    messageId,
+    message: unsaved(run, attempt),
+    index,
+    text: progress.type === 'text' ? progress.text : '',
+    thinking: progress.type === 'thinking' ? progress.text : null,
+  })
+}
+
+function unsaved(run: RunContext, attempt: Attempt): MessageRow {
+  const message = assistantMessage(run, attempt.messageId, { text: attempt.text, thinking: attempt.thinking || null })
+  return { ...message, position: (run.transcript.at(-1)?.position ?? -1) + 1, updatedAt: message.createdAt }
+}
+
+async function pause(run: RunContext, ms: number): Promise<'over' | 'stopped'> {
+  const stop = run.stoppable()
+  try {
+    await run.ports.clock.wait(ms, stop.signal)
+    return 'over'
+  } catch (error) {
+    run.claim.signal.throwIfAborted()
+    if (stop.signal.aborted) return 'stopped'
+    throw error
+  } finally {
+    stop.dispose()
+  }
+}
+
+async function commit(
+  run: RunContext,
+  attempt: Attempt,
+  answer: Answer,
+  usageIds: readonly string[],
+): Promise<TranscriptMessage | null> {
+  const message = assistantMessage(run, attempt.messageId, answer)
+  const toolCalls = newToolCalls(run, message, answer)
+  if (!(await run.ports.rows.commitAnswer(run.claim, { message, toolCalls, usageIds }))) {
+    return cancelled(run, attempt, usageIds)
+  }
+  const { content, finishReason } = message
+  run.publish({ type: 'message.finished', messageId: message.id, text: content, finishReason })
+  for (const call of toolCalls) {
+    run.publish({ type: 'tool_call.requested', messageId: message.id, toolCall: eventToolCall(call) })
+  }
+  if (toolCalls.length > 0) run.chat.rounds++
+  return run.append(message, toolCalls)
+}
+
+/** Only what was shown is kept: the settling move makes a message of it. */
+function cancelled(run: RunContext, attempt: Attempt, usageIds: readonly string[]): null {
+  const message =
+    attempt.text === ''
+      ? null
+      : {
+          ...assistantMessage(run, attempt.messageId, { text: attempt.text, thinking: attempt.thinking || null }),
+          finishReason: 'cancelled',
+        }
+  run.shown = { message, usageIds }
+  run.fresh = false
+  return null
+}
+
+function assistantMessage(
+  run: RunContext,
+  id: string,
+  answer: Pick<Answer, 'text' | 'thinking'> & Partial<Answer>,
+): NewMessage {
+  return {
+    id,
+    chatId: run.chat.id,
+    role: 'assistant',
+    content: answer.text === '' ? null : answer.text,
+    thinkingText: answer.thinking,
+    thinkingSignature: answer.thinkingSignature ?? null,
+    rawReasoning: answer.rawReasoning ?? null,
+    citations: answer.citations ?? null,
+    finishReason: answer.finishReason ?? null,
+    outcome: null,
+    createdAt: run.ports.clock.now(),
+  }
+}
+
+function isEmpty(answer: Answer): boolean {
+  return answer.text === '' && answer.toolCalls.length === 0
+}
+
+function emptyAnswer(run: RunContext): EmptyAnswerError {
+  return new EmptyAnswerError(
+    `Model ${run.configuration.model} answered chat ${run.chat.id} with neither text nor tool calls, twice. ` +
+      'Run complete() again, or change the question or the model.',
+    { chatId: run.chat.id },
+  )
+}

@@ -1,0 +1,130 @@
+import type { Bell, TranscriptMessage } from '../../models/rows.ts'
+import { CancelledError, PendingToolCallsError, ToolRoundLimitError } from '../errors.ts'
+import { closeAbandoned } from './close-calls.ts'
+import { decide, type Move } from './decide.ts'
+import { type Ending, handedOver, parked, resting } from './ending.ts'
+import { generate } from './generate.ts'
+import { reconsiderable } from './reconsider.ts'
+import type { RunContext } from './run-context.ts'
+import { runTools } from './run-tools.ts'
+import { settleCancelled } from './settle-cancelled.ts'
+import { takeQueued } from './take-queued.ts'
+import { openCalls } from './transcript.ts'
+
+export interface Moved {
+  readonly ending: Ending
+  /** The last message that was stored, null where none was. */
+  readonly produced: TranscriptMessage | null
+}
+
+/** The loop. */
+export async function moveOn(run: RunContext): Promise<Moved> {
+  const { agent } = run.configuration
+  let produced: TranscriptMessage | null = null
+  let unchanged = 0
+  for (;;) {
+    run.claim.signal.throwIfAborted()
+    const reconsider = reconsiderable(run.transcript, run.configuration.tools, run.consulted)
+    const move = narrowed(
+      run,
+      decide({ ...run.look, transcript: run.transcript }, { roundLimit: agent.rounds, reconsider }),
+    )
+    if (isWork(move) && run.order.stopping?.()) return { ending: handedOver(queueFor(run, move)), produced }
+    if (isWork(move) && run.order.by !== 'caller' && run.order.by !== queueFor(run, move)) {
+      return { ending: handedOver(queueFor(run, move)), produced }
+    }
+    // What others recorded since this run last looked comes before the next model call.
+    if (move.kind === 'generate' && !run.fresh) {
+      await run.refresh()
+      continue
+    }
+    switch (move.kind) {
+      case 'settle-cancelled':
+        await settleCancelled(run, move.open)
+        throw cancelled(run.chat.id)
+      case 'run-tools': {
+        const before = run.transcript.length
+        const changed = await runTools(run, move.message, move.calls)
+        if (run.transcript.length > before) produced = run.transcript.at(-1) ?? null
+        if (changed === 0) await run.refresh()
+        // A call that can neither run nor wait must not keep the run busy.
+        unchanged = changed === 0 ? unchanged + 1 : 0
+        if (unchanged > 1) return { ending: parked, produced }
+        break
+      }
+      case 'take-queued':
+        if (!(await takeQueued(run, move))) await run.refresh()
+        continue
+      case 'generate': {
+        await closeAbandoned(run, move.abandoned)
+        const message = await generate(run)
+        if (message === null) {
+          await run.refresh()
+          continue
+        }
+        produced = message
+        break
+      }
+      case 'stop-rounds':
+        throw roundLimit(run.chat.id, move.limit)
+      case 'park':
+        return { ending: parked, produced }
+      case 'rest':
+        return { ending: resting, produced }
+      default:
+        return move satisfies never
+    }
+    if (run.order.verb !== 'complete') return { ending: await endingAfterOneMove(run), produced }
+  }
+}
+
+/** Verbs that are for one kind of move take no other. */
+function narrowed(run: RunContext, move: Move): Move {
+  if (move.kind === 'settle-cancelled' || run.order.verb === 'complete' || run.order.verb === 'step') return move
+  const open = openCalls(run.transcript)
+  if (run.order.verb === 'runTools') return move.kind === 'run-tools' || move.kind === 'park' ? move : { kind: 'rest' }
+  if (open.length > 0) {
+    throw new PendingToolCallsError(
+      `Chat ${run.chat.id} waits for tool calls without a result: ${open.map((call) => `${call.name} (${call.toolCallId})`).join(', ')}. ` +
+        'Run them first, with runTools() or complete().',
+      { chatId: run.chat.id },
+    )
+  }
+  return move.kind === 'generate' ? move : { kind: 'generate', abandoned: [] }
+}
+
+function isWork(move: Move): boolean {
+  return move.kind === 'run-tools' || move.kind === 'take-queued' || move.kind === 'generate'
+}
+
+/** Which workers a move belongs to. */
+function queueFor(run: RunContext, move: Move): Bell {
+  return move.kind === 'run-tools' && run.configuration.agent.toolExecution === 'queue' ? 'runTools' : 'complete'
+}
+
+/** A caller who moves by hand decides about the next move too: only what somebody else wished for stays wished for. */
+async function endingAfterOneMove(run: RunContext): Promise<Ending> {
+  const reconsider = reconsiderable(run.transcript, run.configuration.tools, run.consulted)
+  const next = decide(
+    { ...run.look, transcript: run.transcript },
+    { roundLimit: run.configuration.agent.rounds, reconsider },
+  )
+  if (isWork(next) && run.chat.wantedAt !== null) return handedOver(queueFor(run, next))
+  return next.kind === 'park' ? parked : resting
+}
+
+function cancelled(chatId: string): CancelledError {
+  return new CancelledError(
+    `The turn of chat ${chatId} was cancelled. complete() asks it again; a new message starts another.`,
+    {
+      chatId,
+    },
+  )
+}
+
+function roundLimit(chatId: string, limit: number): ToolRoundLimitError {
+  return new ToolRoundLimitError(
+    `The turn of chat ${chatId} used up its ${limit} tool rounds; every call has its result. complete() allows ${limit} more.`,
+    { chatId },
+  )
+}

@@ -1,0 +1,84 @@
+import type { ClaimKey, TakeFor, Untaken, WishAfter } from '../../models/claims.ts'
+import type { Approval, Bell, Failure, QueuedMessageRow, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
+import type { ChatLook } from '../../models/transcript.ts'
+import type { NewAnswer, NewMessage, NewResult } from '../../models/turns.ts'
+import type { NewUsage, UsageClosing } from '../../models/usages.ts'
+import type { LiveEvent } from '../events/event.ts'
+
+// Everything outside itself that the loop touches. The real parts stand behind these in a running system; a simulator
+// can stand behind all of them.
+
+/** A chat held by this run. */
+export interface HeldClaim extends ClaimKey {
+  /** Aborted with a {@link ClaimLostError} when the claim is gone, or with a {@link ShutdownError} at the end of the grace. */
+  readonly signal: AbortSignal
+  /** Resolves when a cancel of the running turn was seen; called at most once per `watchCancel`. */
+  watchCancel(onCancel: () => void): () => void
+  /** @throws {ClaimLostError} unless enough of the claim is left to begin something that takes time. */
+  requireTime(): void
+  /** Renews a tool call's claim along with the chat's, until the returned function is called. */
+  keepToolCall(callId: string): () => void
+  /** Stops renewing; the claim itself is given back by the release of the row. */
+  end(): Promise<void>
+}
+
+export type Taken =
+  | { readonly kind: 'held'; readonly claim: HeldClaim }
+  | { readonly kind: 'refused'; readonly untaken: Untaken }
+
+export interface ClaimsPort {
+  /** @throws {ChatNotFoundError} */
+  take(chatId: string, reason: TakeFor): Promise<Taken>
+}
+
+/** The rows of a chat. Writes are fenced by the claim they are given. */
+export interface RowsPort {
+  /** @throws {ChatNotFoundError} */
+  look(chatId: string): Promise<ChatLook>
+  transcript(chatId: string): Promise<TranscriptMessage[]>
+  toolCalls(messageId: string): Promise<ToolCallRow[]>
+  queue(chatId: string): Promise<QueuedMessageRow[]>
+  commitAnswer(key: ClaimKey, answer: NewAnswer): Promise<boolean>
+  startToolCall(key: ClaimKey, call: { id: string; approval: Approval | null }): Promise<boolean>
+  setApproval(
+    key: ClaimKey,
+    call: { id: string; from: Approval | null; to: Approval; interrupted?: boolean },
+  ): Promise<boolean>
+  commitToolResult(key: ClaimKey, result: NewResult): Promise<boolean>
+  closeToolCalls(key: ClaimKey, results: readonly NewResult[]): Promise<void>
+  takeQueued(
+    key: ClaimKey,
+    take: { queued: readonly QueuedMessageRow[]; messages: readonly NewMessage[]; startsTurn: boolean },
+  ): Promise<boolean>
+  settleCancelled(
+    key: ClaimKey,
+    settled: { shown: NewMessage | null; usageIds: readonly string[]; closed: readonly NewResult[] },
+  ): Promise<void>
+  release(
+    key: ClaimKey,
+    release: { seen: number; wish: WishAfter; parked: boolean; failure: Failure | null },
+  ): Promise<boolean>
+  openUsage(usage: NewUsage): Promise<void>
+  closeUsage(id: string, closing: UsageClosing): Promise<void>
+  closeOrphanedUsages(chatId: string, claimToken: number): Promise<void>
+}
+
+/** Wakes workers. Best effort: a ring that is lost is rung again by the sweeper. */
+export interface BellPort {
+  ring(chatId: string, queue: Bell): Promise<void>
+}
+
+/** Where viewers look. Best effort too. */
+export interface EventsPort {
+  publish(chatId: string, claimToken: number, event: LiveEvent): void
+  /** Resolves when everything published so far has been sent or given up. */
+  flush(chatId: string): Promise<void>
+}
+
+export interface ClockPort {
+  now(): Date
+  random(): number
+  /** Rejects with the signal's reason when it is aborted. */
+  wait(ms: number, signal: AbortSignal): Promise<void>
+  newId(): string
+}

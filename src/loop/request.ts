@@ -1,0 +1,58 @@
+import type { ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
+import type { RequestMessage, RequestToolCall } from '../providers/provider.ts'
+import { interruptedCall } from '../tools/results.ts'
+import { isBlank } from './transcript.ts'
+
+/**
+ * A transcript as a model can be sent it: system messages first, each round's results right after its calls in the
+ * model's order, blank messages and results without a call left out, calls without a result closed for this request.
+ * A transcript from elsewhere may be damaged; it must never block its chat.
+ */
+export function requestMessages(
+  transcript: readonly TranscriptMessage[],
+  instructions: string | null,
+): RequestMessage[] {
+  const results = new Map(
+    transcript.filter((message) => message.role === 'tool').map((message) => [message.id, message] as const),
+  )
+  const stored = transcript.filter((message) => message.role === 'system')
+  const system =
+    stored.length > 0 ? stored.map((message) => message.content ?? '') : instructions === null ? [] : [instructions]
+  const messages: RequestMessage[] = system.map((content) => ({ role: 'system', content }))
+  for (const message of transcript) {
+    if (message.role === 'user') messages.push({ role: 'user', content: message.content ?? '' })
+    if (message.role === 'assistant' && !isBlank(message)) messages.push(...round(message, results))
+  }
+  return messages
+}
+
+function round(message: TranscriptMessage, results: ReadonlyMap<string, TranscriptMessage>): RequestMessage[] {
+  const assistant: RequestMessage = {
+    role: 'assistant',
+    content: message.content === '' ? null : message.content,
+    thinking: message.thinkingText,
+    thinkingSignature: message.thinkingSignature,
+    rawReasoning: message.rawReasoning,
+    toolCalls: message.toolCalls.map(requestToolCall),
+  }
+  const answers = message.toolCalls.map((call): RequestMessage => {
+    const result = call.resultId === null ? undefined : results.get(call.resultId)
+    const content = result?.content ?? interruptedCall(call.name, 'its round was given up before it ended')
+    return { role: 'tool', callId: wireId(call), name: call.name, content }
+  })
+  return [assistant, ...answers]
+}
+
+function requestToolCall(call: ToolCallRow): RequestToolCall {
+  return {
+    id: wireId(call),
+    name: call.name,
+    argumentsText: call.malformedArguments ?? JSON.stringify(call.arguments),
+    thoughtSignature: call.thoughtSignature,
+  }
+}
+
+/** What the provider knows the call by. */
+function wireId(call: ToolCallRow): string {
+  return call.providerCallId ?? call.toolCallId
+}

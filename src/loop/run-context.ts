@@ -1,0 +1,153 @@
+import type { Bell, ChatRow, MessageRow, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
+import type { ChatLook } from '../../models/transcript.ts'
+import type { NewMessage } from '../../models/turns.ts'
+import type { EventToolCall, LiveEvent } from '../events/event.ts'
+import type { ModelClient } from '../providers/provider.ts'
+import type { Agent } from '../tools/agent.ts'
+import type { StopReason, Tool } from '../tools/tool.ts'
+import type { BellPort, ClaimsPort, ClockPort, EventsPort, HeldClaim, RowsPort } from './ports.ts'
+
+/** What a caller sees of an answer while it is being made. */
+export interface Chunk {
+  /** The id of the row that the answer will be. */
+  readonly messageId: string
+  /** That row, not saved yet. */
+  readonly message: Readonly<MessageRow>
+  /** Counts the chunks of this message from 0. */
+  readonly index: number
+  readonly text: string
+  readonly thinking: string | null
+}
+
+export type OnChunk = (chunk: Chunk) => void | Promise<void>
+
+/** What the loop does for its caller: everything, one move, one answer, or one round of tools. */
+export type Verb = 'complete' | 'step' | 'generate' | 'runTools'
+
+export interface RunOrder {
+  readonly chatId: string
+  readonly verb: Verb
+  /** Who runs it: a direct call, or a job of one of the queues. */
+  readonly by: 'caller' | Bell
+  readonly onChunk?: OnChunk | undefined
+  /** Tools that the caller's chat object brings along. */
+  readonly tools?: readonly Tool[] | undefined
+  /** True once the process wants to end: the run gives the chat to another worker between two moves. */
+  readonly stopping?: (() => boolean) | undefined
+}
+
+/** What a chat's agent comes down to in this process, the chat's own settings applied. */
+export interface Configuration {
+  readonly agent: Agent
+  readonly model: string
+  readonly client: ModelClient
+  readonly instructions: string | null
+  readonly temperature: number | null
+  readonly maxOutputTokens: number | null
+  /** The tools that the model is offered, by name. */
+  readonly tools: ReadonlyMap<string, Tool>
+}
+
+/** Everything that the loop works with. */
+export interface LoopPorts {
+  readonly claims: ClaimsPort
+  readonly rows: RowsPort
+  readonly bell: BellPort
+  readonly events: EventsPort
+  readonly clock: ClockPort
+  /** @throws {ConfigurationError} when this process can't run the chat. */
+  configure(chat: ChatRow, order: RunOrder): Configuration
+  /** Whether this process has the agent of that name. */
+  hasAgent(name: string): boolean
+  /** Whether a tool of the chat always asks for approval; false for one that this process lacks. */
+  requiresApproval(chat: ChatRow, toolName: string): boolean
+}
+
+/** Text that was shown of an answer which a cancel cut short. */
+export interface Shown {
+  readonly message: NewMessage | null
+  readonly usageIds: readonly string[]
+}
+
+/** One run of a chat under one claim: what it knows, kept in step with what it writes. */
+export class RunContext {
+  readonly ports: LoopPorts
+  readonly order: RunOrder
+  readonly claim: HeldClaim
+  readonly configuration: Configuration
+  look: ChatLook
+  transcript: TranscriptMessage[]
+  /** Whether the chat row was read since this run's last write. */
+  fresh = true
+  /** Whether this run committed a message, so that the count of attempts starts anew. */
+  committed = false
+  shown: Shown | null = null
+  /** Calls whose approval this run has looked into. */
+  readonly consulted = new Set<string>()
+
+  constructor(
+    ports: LoopPorts,
+    order: RunOrder,
+    claim: HeldClaim,
+    configuration: Configuration,
+    rows: { look: ChatLook; transcript: TranscriptMessage[] },
+  ) {
+    this.ports = ports
+    this.order = order
+    this.claim = claim
+    this.configuration = configuration
+    this.look = rows.look
+    this.transcript = rows.transcript
+  }
+
+  get chat(): ChatRow {
+    return this.look.chat
+  }
+
+  /** Reads the chat row again, and the open round where anything was recorded meanwhile. */
+  async refresh(): Promise<void> {
+    const seen = this.chat.wantedSeq
+    this.look = await this.ports.rows.look(this.chat.id)
+    this.fresh = true
+    if (this.chat.wantedSeq === seen) return
+    const round = this.transcript.findLast((message) => message.toolCalls.length > 0)
+    if (round !== undefined) round.toolCalls = await this.ports.rows.toolCalls(round.id)
+  }
+
+  /** Adds what was just committed to what the run knows. */
+  append(message: NewMessage, toolCalls: TranscriptMessage['toolCalls'] = []): TranscriptMessage {
+    const position = (this.transcript.at(-1)?.position ?? -1) + 1
+    const added = { ...message, position, updatedAt: message.createdAt, toolCalls }
+    this.transcript.push(added)
+    this.fresh = false
+    this.committed = true
+    return added
+  }
+
+  publish(event: LiveEvent): void {
+    this.ports.events.publish(this.chat.id, this.chat.claimToken, event)
+  }
+
+  /** A signal for one move: aborted by a lost claim, a shutdown, or a cancel of the turn. */
+  stoppable(): { readonly signal: AbortSignal; readonly dispose: () => void } {
+    const stop = new AbortController()
+    const onClaim = () => stop.abort(stopReason(this.claim.signal.reason))
+    this.claim.signal.addEventListener('abort', onClaim, { once: true })
+    if (this.claim.signal.aborted) onClaim()
+    const unwatch = this.claim.watchCancel(() => stop.abort('stopped' satisfies StopReason))
+    const dispose = () => {
+      unwatch()
+      this.claim.signal.removeEventListener('abort', onClaim)
+    }
+    return { signal: stop.signal, dispose }
+  }
+}
+
+function stopReason(reason: unknown): StopReason {
+  return (reason as { code?: string } | undefined)?.code === 'shutdown' ? 'shutdown' : 'claim-lost'
+}
+
+/** A call as viewers see it. */
+export function eventToolCall(call: ToolCallRow): EventToolCall {
+  return { toolCallId: call.toolCallId, name: call.name, arguments: call.arguments }
+}

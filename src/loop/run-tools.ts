@@ -1,0 +1,132 @@
+import pLimit from 'p-limit'
+import type { ToolCallRow, ToolOutcome, TranscriptMessage } from '../../models/rows.ts'
+import { executeTool } from '../tools/execute.ts'
+import { wellFormed } from '../tools/results.ts'
+import type { Tool } from '../tools/tool.ts'
+import { chatOf, type Plan, planCall, requireTools } from './plan-call.ts'
+import { eventToolCall, type RunContext } from './run-context.ts'
+import { toolMessage } from './tool-message.ts'
+
+/**
+ * Runs the calls of a round that can make progress, answers those that will not run, and leaves the rest for a person.
+ * Returns how many calls changed; 0 = someone decided about them meanwhile, look again.
+ * @throws the first error that a tool raised, once the calls that were running beside it have ended.
+ */
+export async function runTools(
+  run: RunContext,
+  message: TranscriptMessage,
+  calls: readonly ToolCallRow[],
+): Promise<number> {
+  requireTools(run, calls)
+  const stop = run.stoppable()
+  try {
+    const plans: Plan[] = []
+    for (const call of calls) {
+      run.consulted.add(call.id)
+      plans.push(await planCall(run, message, call, stop.signal))
+    }
+    let changed = 0
+    // Refusals and other answers first: they must be there whatever the tools do.
+    for (const plan of plans) if (plan.kind === 'answer') changed += await answer(run, plan)
+    for (const plan of plans) if (plan.kind === 'wait') changed += await leave(run, plan)
+    const toRun = plans.filter((plan) => plan.kind === 'run')
+    return changed + (await execute(run, toRun, stop.signal))
+  } finally {
+    stop.dispose()
+    run.claim.signal.throwIfAborted()
+  }
+}
+
+async function answer(run: RunContext, plan: Plan & { kind: 'answer' }): Promise<number> {
+  const { call, outcome, content } = plan
+  const bound = plan.approval === undefined ? {} : { approval: plan.approval }
+  return (await commitResult(run, call, outcome, content, bound)) ? 1 : 0
+}
+
+/** Asks for a decision, once. */
+async function leave(run: RunContext, { call, interrupted }: Plan & { kind: 'wait' }): Promise<number> {
+  const asked = call.approval === 'pending' && (!interrupted || call.claimedBy === null)
+  if (asked) return 0
+  const approval = { id: call.id, from: call.approval, to: 'pending' as const, interrupted }
+  if (!(await run.ports.rows.setApproval(run.claim, approval))) return 0
+  call.approval = 'pending'
+  if (interrupted) call.claimedBy = null
+  run.fresh = false
+  run.publish({ type: 'approval.requested', toolCall: eventToolCall(call) })
+  return 1
+}
+
+async function execute(
+  run: RunContext,
+  plans: readonly (Plan & { kind: 'run' })[],
+  signal: AbortSignal,
+): Promise<number> {
+  const limit = pLimit(run.configuration.agent.concurrency)
+  const raised: unknown[] = []
+  let changed = 0
+  const one = async ({ call, tool }: Plan & { kind: 'run' }): Promise<void> => {
+    // After a stop or a raised error nothing more is begun; what runs is waited for.
+    if (signal.aborted || raised.length > 0) return
+    try {
+      if (await runCall(run, call, tool, signal, raised)) changed++
+    } catch (error) {
+      raised.push(error)
+    }
+  }
+  await Promise.all(plans.map((plan) => limit(one, plan)))
+  if (raised.length > 0) throw raised[0]
+  return changed
+}
+
+/** False = the call was answered, or its approval changed, before it could start. */
+async function runCall(
+  run: RunContext,
+  call: ToolCallRow,
+  tool: Tool,
+  signal: AbortSignal,
+  raised: unknown[],
+): Promise<boolean> {
+  run.claim.requireTime()
+  const release = run.claim.keepToolCall(call.id)
+  try {
+    if (!(await run.ports.rows.startToolCall(run.claim, { id: call.id, approval: call.approval }))) {
+      run.fresh = false
+      return false
+    }
+    const context = {
+      chat: chatOf(run),
+      progress: (progress: { message?: string; value?: number; total?: number }) =>
+        run.publish({
+          type: 'tool.progress',
+          toolCallId: call.toolCallId,
+          message: progress.message ?? null,
+          value: progress.value ?? null,
+          total: progress.total ?? null,
+        }),
+    }
+    const result = await executeTool(tool, { ...call, claimedBy: run.claim.claimId }, context, { signal })
+    await commitResult(run, call, result.outcome, result.content, {})
+    if ('raise' in result) raised.push(result.raise)
+    return true
+  } finally {
+    release()
+  }
+}
+
+async function commitResult(
+  run: RunContext,
+  call: ToolCallRow,
+  outcome: ToolOutcome,
+  content: string,
+  bound: { approval?: 'denied' | 'approved' | 'remembered' | 'pending' },
+): Promise<boolean> {
+  const message = toolMessage(run, outcome, wellFormed(content))
+  const stored = await run.ports.rows.commitToolResult(run.claim, { callId: call.id, message, ...bound })
+  run.fresh = false
+  if (!stored) return false
+  call.resultId = message.id
+  run.append(message)
+  const { toolCallId, name } = call
+  run.publish({ type: 'tool.result', toolCallId, name, outcome, content: message.content ?? '' })
+  return true
+}

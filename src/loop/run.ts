@@ -1,0 +1,138 @@
+import { claimLost, type TakeFor, type Untaken } from '../../models/claims.ts'
+import type { Bell, TranscriptMessage } from '../../models/rows.ts'
+import { AttemptsExhaustedError, CancelledError, ChatNotFoundError, ClaimLostError, ShutdownError } from '../errors.ts'
+import { type Ending, endingOf, failureOf } from './ending.ts'
+import { moveOn } from './move-on.ts'
+import type { HeldClaim } from './ports.ts'
+import { eventToolCall, type LoopPorts, RunContext, type RunOrder } from './run-context.ts'
+import { latestMessage, openCalls } from './transcript.ts'
+
+export type RunResult =
+  /** Nobody ran: another process holds the chat, it is not wanted, or this process lacks its agent. */
+  | { readonly kind: 'refused'; readonly untaken: Untaken }
+  /** The claim was lost on the way: whoever holds the chat now goes on. */
+  | { readonly kind: 'lost' }
+  | ({ readonly kind: 'ended' } & Driven)
+
+/**
+ * Claims a chat, then decides and moves until nothing is left to do, it must wait, or the order was for less; gives it
+ * back; and looks again, so that what was recorded meanwhile is done before this returns.
+ * @throws whatever ended the turn: {@link CancelledError}, a {@link ProviderError}, a tool's own error, ...
+ */
+export async function run(ports: LoopPorts, order: RunOrder): Promise<RunResult> {
+  let last = null as Driven | null
+  for (;;) {
+    const taken = await ports.claims.take(order.chatId, last === null ? takeFor(order) : 'job')
+    if (taken.kind === 'refused') return last === null ? taken : { kind: 'ended', ...last }
+    const driven: Driven | 'lost' = await drive(ports, order, taken.claim)
+    if (driven === 'lost') return { kind: 'lost' }
+    last = { ...driven, produced: driven.produced ?? last?.produced ?? null }
+    if (last.handedTo !== null) await ports.bell.ring(order.chatId, last.handedTo)
+    const goOn = order.verb === 'complete' && last.handedTo === null && (await isWantedAgain(ports, order.chatId))
+    if (!goOn) return { kind: 'ended', ...last }
+  }
+}
+
+function takeFor(order: RunOrder): TakeFor {
+  if (order.by !== 'caller') return 'job'
+  return order.verb === 'complete' ? 'complete' : 'verb'
+}
+
+/** The look after the release: what was recorded while the chat was held rang for nobody. */
+async function isWantedAgain(ports: LoopPorts, chatId: string): Promise<boolean> {
+  const { chat, claimed, due } = await ports.rows.look(chatId)
+  return due && !claimed && chat.failure === null
+}
+
+interface Driven {
+  /** The last message that this run stored, null where it stored none. */
+  readonly produced: TranscriptMessage | null
+  /** The message that the transcript ends with, system messages aside. */
+  readonly latest: TranscriptMessage | null
+  /** The queue whose workers go on with the turn. */
+  readonly handedTo: Bell | null
+}
+
+/** One run under one claim. The claim is over when this returns, whatever happens. */
+async function drive(ports: LoopPorts, order: RunOrder, claim: HeldClaim): Promise<Driven | 'lost'> {
+  let context: RunContext | null = null
+  try {
+    context = await begin(ports, order, claim)
+    const outcome = await moveOn(context)
+    await release(context, outcome.ending)
+    const { wish } = outcome.ending
+    return {
+      produced: outcome.produced,
+      latest: latestMessage(context.transcript),
+      handedTo: wish.kind === 'now' ? wish.queue : null,
+    }
+  } catch (error) {
+    return await fail(ports, order, claim, context, error)
+  } finally {
+    await claim.end()
+    await ports.events.flush(order.chatId)
+  }
+}
+
+/** Reads the rows of a chat that was just taken: the wish first, then what it is about. */
+async function begin(ports: LoopPorts, order: RunOrder, claim: HeldClaim): Promise<RunContext> {
+  const look = await ports.rows.look(order.chatId)
+  const transcript = await ports.rows.transcript(order.chatId)
+  if (look.orphanedUsages > 0) await ports.rows.closeOrphanedUsages(order.chatId, look.chat.claimToken)
+  const configuration = ports.configure(look.chat, order)
+  const context = new RunContext(ports, order, claim, configuration, { look, transcript })
+  const { attempts } = look.chat
+  if (order.by !== 'caller' && attempts > configuration.agent.attempts) {
+    throw new AttemptsExhaustedError(
+      `Turn ${look.chat.turn} of chat ${order.chatId} was begun ${attempts - 1} times and no process lived to commit a message. ` +
+        'Find out what kills its workers, then run complete() or enqueue it again.',
+      { chatId: order.chatId },
+    )
+  }
+  context.publish({ type: 'run.started', turn: look.chat.turn })
+  return context
+}
+
+async function release(run: RunContext, ending: Ending): Promise<void> {
+  const released = await run.ports.rows.release(run.claim, { seen: run.chat.wantedSeq, ...ending })
+  if (!released) throw claimLost(run.chat.id)
+  if (ending.parked) run.publish({ type: 'run.waiting', toolCalls: openCalls(run.transcript).map(eventToolCall) })
+  if (ending.parked || ending.wish.kind !== 'none') return
+  const answer = run.transcript.findLast((message) => message.role === 'assistant')
+  run.publish({ type: 'run.finished', messageId: answer?.id ?? null })
+}
+
+/** Ends a run that can't go on. Returns only when that is no failure of the turn. */
+async function fail(
+  ports: LoopPorts,
+  order: RunOrder,
+  claim: HeldClaim,
+  context: RunContext | null,
+  error: unknown,
+): Promise<Driven | 'lost'> {
+  if (error instanceof ClaimLostError) return 'lost'
+  // The one gave the chat back itself, the other has none.
+  if (error instanceof CancelledError) {
+    if ((context?.look.queued.total ?? 0) > 0) await ports.bell.ring(order.chatId, 'complete')
+    throw error
+  }
+  if (error instanceof ChatNotFoundError) throw error
+  const look = context?.look ?? (await ports.rows.look(order.chatId))
+  const ending = endingOf(error, {
+    chat: look.chat,
+    byHand: order.by === 'caller' && order.verb !== 'complete',
+    committed: context?.committed ?? false,
+    maxAttempts: context?.configuration.agent.attempts ?? 1,
+    now: ports.clock.now(),
+  })
+  const released = await ports.rows.release(claim, { seen: look.chat.wantedSeq, ...ending })
+  if (!released) return 'lost'
+  if (context !== null && (ending.failure !== null || ending.wish.kind === 'later')) {
+    const retryInMs = ending.wish.kind === 'later' ? ending.wish.delayMs : null
+    context.publish({ type: 'run.failed', failure: failureOf(error, look.chat.turn, ports.clock.now()), retryInMs })
+  }
+  if (error instanceof ShutdownError && ending.wish.kind === 'now') {
+    return { produced: null, latest: latestMessage(context?.transcript ?? []), handedTo: ending.wish.queue }
+  }
+  throw error
+}

@@ -1,0 +1,30 @@
+import { userMessage } from '../../models/new-message.ts'
+import type { RunContext } from './run-context.ts'
+
+/** Moves waiting messages into the transcript. False = one of them was unqueued meanwhile: look again. */
+export async function takeQueued(
+  run: RunContext,
+  move: { readonly which: 'steering' | 'all'; readonly startsTurn: boolean },
+): Promise<boolean> {
+  const { rows, clock } = run.ports
+  const queue = await rows.queue(run.chat.id)
+  const queued = move.which === 'all' ? queue : queue.filter((row) => row.steer)
+  const messages = queued.map((row) => userMessage(run.chat.id, clock.newId(), row.content))
+  const taken =
+    queued.length > 0 && (await rows.takeQueued(run.claim, { queued, messages, startsTurn: move.startsTurn }))
+  run.fresh = false
+  if (!taken) return false
+  for (const [at, message] of messages.entries()) {
+    run.append(message)
+    run.publish({ type: 'dequeued', queuedId: queued[at]?.id ?? '', messageId: message.id })
+  }
+  run.chat.turn += move.startsTurn ? 1 : 0
+  if (move.startsTurn) run.chat.rounds = 0
+  run.look = { ...run.look, queued: remaining(run, queued.length, move.which) }
+  return true
+}
+
+function remaining(run: RunContext, taken: number, which: 'steering' | 'all') {
+  const { total } = run.look.queued
+  return which === 'all' ? { steering: 0, total: 0 } : { steering: 0, total: Math.max(0, total - taken) }
+}

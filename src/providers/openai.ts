@@ -1,0 +1,146 @@
+import OpenAI from 'openai'
+import { ConfigurationError } from '../errors.ts'
+import { readAnswerStream } from './answer-stream.ts'
+import { AttemptLimits } from './attempt-limits.ts'
+import { AnswerReader } from './chat-completions/read.ts'
+import { renderRequest } from './chat-completions/render.ts'
+import { httpError, maskKeys, requestIdOf } from './errors.ts'
+import type { Answer, AttemptOptions, ModelClient, ModelRequest } from './provider.ts'
+import { transportError } from './transport-errors.ts'
+
+export interface OpenAiClientOptions {
+  /** May be empty for servers that want none. */
+  readonly apiKey: string
+  /** Up to and without `/chat/completions`. Default: OpenAI's own. */
+  readonly baseURL?: string | undefined
+  /** The name that usage entries carry. Default `openai`. */
+  readonly provider?: string | undefined
+  /** Stands in for the global `fetch`. */
+  readonly fetch?: typeof globalThis.fetch | undefined
+}
+
+/** These know `max_completion_tokens`, and their newer models refuse `max_tokens`; other servers only know the latter. */
+const OPENAI_MODELS = new Set(['openai', 'azure'])
+
+/**
+ * A client for OpenAI's Chat Completions and everything that speaks them. An attempt is exactly one HTTP request.
+ * @throws {ConfigurationError} when the key or the base URL can't be used at all.
+ */
+export function openAiClient(options: OpenAiClientOptions): ModelClient {
+  checkOptions(options)
+  const provider = options.provider ?? 'openai'
+  return {
+    provider,
+    async attempt(request, attempt) {
+      const limits = new AttemptLimits(attempt.signal, attempt.timeoutMs)
+      try {
+        const response = await send(options, provider, request, attempt, limits)
+        return await read(options, request, response, attempt, limits)
+      } finally {
+        limits.stop()
+      }
+    },
+  }
+}
+
+/**
+ * Sends the request. The SDK hides what `fetch` failed with and drops error bodies of unusual shape, so both are
+ * caught before it sees them.
+ */
+async function send(
+  options: OpenAiClientOptions,
+  provider: string,
+  request: ModelRequest,
+  attempt: AttemptOptions,
+  limits: AttemptLimits,
+): Promise<Response> {
+  let failure: unknown
+  const fetch = async (input: string | URL | Request, init?: RequestInit) => {
+    try {
+      return await fetchSuccess(options, input, init)
+    } catch (error) {
+      failure = error
+      throw error
+    }
+  }
+  const body = renderRequest(request, {
+    outputLimitName: OPENAI_MODELS.has(provider) ? 'max_completion_tokens' : 'max_tokens',
+  })
+  const sdk = new OpenAI({ ...sdkOptions(options), fetch })
+  const headers = { ...(options.apiKey === '' ? { authorization: null } : {}), ...attempt.headers }
+  const settings = { signal: limits.signal, headers, timeout: sdkTimeout(attempt.timeoutMs) }
+  try {
+    return await limits.wait(sdk.chat.completions.create(body, settings).asResponse())
+  } catch (error) {
+    limits.signal.throwIfAborted()
+    throw failure ?? unsendable(error, [options.apiKey, ...Object.values(attempt.headers ?? {})])
+  }
+}
+
+async function fetchSuccess(
+  options: OpenAiClientOptions,
+  input: string | URL | Request,
+  init: RequestInit | undefined,
+): Promise<Response> {
+  const secrets = [options.apiKey]
+  let response: Response
+  try {
+    response = await (options.fetch ?? globalThis.fetch)(input, init)
+  } catch (error) {
+    throw transportError(error, 'request')
+  }
+  if (response.ok) return response
+  const body = await response.text().catch(() => '')
+  throw httpError({ status: response.status, headers: response.headers, body }, { secrets })
+}
+
+async function read(
+  options: OpenAiClientOptions,
+  request: ModelRequest,
+  response: Response,
+  attempt: AttemptOptions,
+  limits: AttemptLimits,
+): Promise<Answer> {
+  const requestId = requestIdOf(response.headers)
+  const context = { secrets: [options.apiKey], ...(requestId === undefined ? {} : { requestId }) }
+  return readAnswerStream(response.body, new AnswerReader(context), {
+    streaming: request.streaming,
+    attempt,
+    limits,
+    context,
+  })
+}
+
+/** What the SDK throws before it sends anything quotes headers, so it is not kept as the cause. */
+function unsendable(error: unknown, secrets: readonly string[]): ConfigurationError {
+  const why = maskKeys(error instanceof Error ? error.message : String(error), secrets)
+  return new ConfigurationError(`The request can't be sent: check its headers and provider options. (${why})`)
+}
+
+/** Keeps the SDK from filling gaps with variables meant for OpenAI: null means none, undefined would read them. */
+function sdkOptions({ apiKey, baseURL }: OpenAiClientOptions) {
+  const account = baseURL === undefined ? {} : { organization: null, project: null }
+  return {
+    apiKey: apiKey === '' ? 'none' : apiKey,
+    adminAPIKey: null,
+    baseURL: baseURL ?? null,
+    maxRetries: 0,
+    ...account,
+  }
+}
+
+/** The SDK's own timer covers the headers only, so ours must fire first. */
+function sdkTimeout(timeoutMs: number): number {
+  return Math.min(Math.ceil(timeoutMs) + 60_000, 2_147_483_647)
+}
+
+function checkOptions({ apiKey, baseURL }: OpenAiClientOptions): void {
+  if (!/^[\x21-\x7e]*$/.test(apiKey)) {
+    throw new ConfigurationError(
+      'The API key holds blanks or characters that no HTTP header can carry. Check how it was copied.',
+    )
+  }
+  if (baseURL !== undefined && !(URL.canParse(baseURL) && /^https?:/i.test(baseURL))) {
+    throw new ConfigurationError('The base URL of the provider is not an http or https URL.')
+  }
+}

@@ -1,0 +1,32 @@
+import type { ModelClient, Prices } from '../providers/provider.ts'
+import type { Tool } from './tool.ts'
+
+/** A named configuration that chats refer to and that every process that runs them has. Made by `defineAgent`. */
+export interface Agent {
+  readonly name: string
+  /** The model to ask; the configured default where it is null. */
+  readonly model: string | null
+  /** Which provider to ask: `openai` unless the agent brings a client of its own. */
+  readonly provider: string
+  readonly client: ModelClient | null
+  readonly instructions: string | null
+  readonly tools: readonly Tool[]
+  readonly temperature: number | null
+  readonly maxOutputTokens: number | null
+  /** False asks for whole answers instead of streams. */
+  readonly streaming: boolean
+  /** Most tool rounds of one turn. */
+  readonly rounds: number
+  /** How many calls of one round may run at the same time. 1 = one after the other, in the model's order. */
+  readonly concurrency: number
+  /** Where tool rounds run: in the worker that asked the model, or handed to the runTools queue. */
+  readonly toolExecution: 'inline' | 'queue'
+  /** Physical retries of one model call within one run. */
+  readonly retries: number
+  /** Runs that a turn gets before its failure is final. */
+  readonly attempts: number
+  readonly prices: Prices | null
+  /** Limit on one attempt, and on silence within its stream, in ms. */
+  readonly timeoutMs: number
+  readonly idleMs: number
+}

@@ -1,0 +1,168 @@
+import * as z from 'zod'
+import { ConfigurationError } from '../errors.ts'
+import type { ModelClient, Prices } from '../providers/provider.ts'
+import type { Agent } from './agent.ts'
+import { checkDefinition, definitionLabel, LONGEST_TIMEOUT_MS } from './definition.ts'
+import type { Tool } from './tool.ts'
+
+/** How many calls of a round `concurrency: true` lets run at the same time. */
+export const DEFAULT_CONCURRENCY = 8
+
+/** What `defineAgent` takes. */
+export interface AgentDefinition {
+  /** What chats refer to it by. At most 255 characters. */
+  readonly name: string
+  /** The model to ask; the configured default if left out. */
+  readonly model?: string | null | undefined
+  /** Which provider to ask. Default: that of `client`, else `openai`. */
+  readonly provider?: string | null | undefined
+  /** A way to ask models that the agent brings itself. */
+  readonly client?: ModelClient | null | undefined
+  readonly instructions?: string | null | undefined
+  /** Made by `defineTool`, each name once. */
+  readonly tools?: readonly Tool[] | undefined
+  /** 0 to 2. Not sent if left out. */
+  readonly temperature?: number | null | undefined
+  /** Limit on one answer, in tokens. Not sent if left out. */
+  readonly maxOutputTokens?: number | null | undefined
+  /** False asks for whole answers instead of streams. Default true. */
+  readonly streaming?: boolean | undefined
+  /** Most tool rounds of one turn. Default 50. */
+  readonly rounds?: number | undefined
+  /** How many calls of one round may run at the same time. Default 1, also for false; true means 8. */
+  readonly concurrency?: boolean | number | undefined
+  /** Where tools run: in the worker that asked the model (`inline`, default), or in the runTools workers (`queue`). */
+  readonly toolExecution?: 'inline' | 'queue' | undefined
+  /** Physical retries of one model call within one run. Default 3; 0 = none. */
+  readonly retries?: number | undefined
+  /** How many runs a turn gets before its failure is final; later ones come by themselves after a growing delay. Default 5. */
+  readonly attempts?: number | undefined
+  /** USD per million tokens, where the agent knows better than the catalogue. */
+  readonly prices?: Prices | null | undefined
+  /** Limit on one attempt at the model, in ms. Default 15 minutes. */
+  readonly timeoutMs?: number | undefined
+  /** Limit on silence within a stream, in ms. Default 60 s. */
+  readonly idleMs?: number | undefined
+}
+
+const text = z.string({ error: 'must be a string' })
+const name = text.min(1, 'must not be empty').max(255, 'must be at most 255 characters')
+const count = (least: number) => z.int({ error: 'must be a whole number' }).min(least, `must be at least ${least}`)
+const milliseconds = count(1).max(LONGEST_TIMEOUT_MS, `must be at most ${LONGEST_TIMEOUT_MS} ms`)
+const flag = z.boolean({ error: 'must be true or false' })
+const price = z.number({ error: 'must be a number' }).nonnegative('must not be negative')
+
+const definitionSchema = z.strictObject(
+  {
+    name,
+    model: name.nullish(),
+    provider: name.nullish(),
+    client: z.custom<ModelClient>(isClient, 'must have a provider name and an attempt() method').nullish(),
+    instructions: text.nullish(),
+    tools: z.array(z.custom<Tool>(isTool, 'must be made by defineTool'), { error: 'must be an array' }).default([]),
+    temperature: z
+      .number({ error: 'must be a number' })
+      .min(0, 'must be at least 0')
+      .max(2, 'must be at most 2')
+      .nullish(),
+    maxOutputTokens: count(1).nullish(),
+    streaming: flag.default(true),
+    rounds: count(1).default(50),
+    concurrency: z
+      .custom<boolean | number>(isConcurrency, 'must be true, false or a whole number from 1 on')
+      .default(1),
+    toolExecution: z.enum(['inline', 'queue'], { error: 'must be "inline" or "queue"' }).default('inline'),
+    retries: count(0).default(3),
+    attempts: count(1).default(5),
+    prices: z
+      .strictObject(
+        { input: price, output: price, cacheRead: price.optional(), cacheWrite: price.optional() },
+        { error: (issue) => (issue.code === 'invalid_type' ? 'must be an object of prices' : undefined) },
+      )
+      .nullish(),
+    timeoutMs: milliseconds.default(900_000),
+    idleMs: milliseconds.default(60_000),
+  },
+  { error: (issue) => (issue.code === 'invalid_type' ? 'the definition must be an object' : undefined) },
+)
+
+const agreeingSchema = definitionSchema.refine(
+  ({ client, provider }) => !client || !provider || client.provider === provider,
+  { path: ['provider'], error: 'must be the provider of the client: leave it out' },
+)
+
+/**
+ * Makes an agent: a named configuration that chats refer to. The result is frozen; every process that runs its chats
+ * needs it.
+ * @throws {ArgumentError} that names the agent and everything that is wrong with its definition.
+ * @throws {ConfigurationError} if two of its tools have one name.
+ */
+export function defineAgent(definition: AgentDefinition): Agent {
+  const label = definitionLabel('Agent', definition)
+  const checked = checkDefinition(agreeingSchema, definition, label)
+  const clashes = repeated(checked.tools.map((tool) => tool.name))
+  if (clashes.length > 0) {
+    throw new ConfigurationError(`${label} has more than one tool named ${clashes.join(', ')}: rename all but one.`)
+  }
+  return Object.freeze({
+    name: checked.name,
+    model: checked.model ?? null,
+    provider: checked.provider ?? checked.client?.provider ?? 'openai',
+    client: checked.client ?? null,
+    instructions: checked.instructions ?? null,
+    tools: Object.freeze([...checked.tools]),
+    temperature: checked.temperature ?? null,
+    maxOutputTokens: checked.maxOutputTokens ?? null,
+    streaming: checked.streaming,
+    rounds: checked.rounds,
+    concurrency: concurrencyOf(checked.concurrency),
+    toolExecution: checked.toolExecution,
+    retries: checked.retries,
+    attempts: checked.attempts,
+    prices: checked.prices ? Object.freeze(pricesOf(checked.prices)) : null,
+    timeoutMs: checked.timeoutMs,
+    idleMs: checked.idleMs,
+  })
+}
+
+/** The values that stand more than once in a list, each once. */
+export function repeated(values: readonly string[]): string[] {
+  return [...new Set(values.filter((value, index) => values.indexOf(value) !== index))]
+}
+
+function concurrencyOf(concurrency: boolean | number): number {
+  if (typeof concurrency === 'number') return concurrency
+  return concurrency ? DEFAULT_CONCURRENCY : 1
+}
+
+// A bucket that is undefined must read as missing: its price is unknown.
+function pricesOf(prices: {
+  input: number
+  output: number
+  cacheRead?: number | undefined
+  cacheWrite?: number | undefined
+}): Prices {
+  const { input, output, cacheRead, cacheWrite } = prices
+  return {
+    input,
+    output,
+    ...(cacheRead === undefined ? {} : { cacheRead }),
+    ...(cacheWrite === undefined ? {} : { cacheWrite }),
+  }
+}
+
+function isConcurrency(value: unknown): boolean {
+  return typeof value === 'boolean' || (Number.isSafeInteger(value) && Number(value) >= 1)
+}
+
+function isClient(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const client = value as Partial<Record<keyof ModelClient, unknown>>
+  return typeof client.attempt === 'function' && typeof client.provider === 'string' && client.provider !== ''
+}
+
+function isTool(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const tool = value as Partial<Record<keyof Tool, unknown>>
+  return typeof tool.name === 'string' && typeof tool.execute === 'function' && typeof tool.validate === 'function'
+}

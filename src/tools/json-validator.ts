@@ -1,0 +1,96 @@
+import type { ErrorObject, ValidateFunction } from 'ajv'
+import { Ajv } from 'ajv'
+import { Ajv2019 } from 'ajv/dist/2019.js'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+import type { JsonObject } from '../../models/rows.ts'
+import { ArgumentError } from '../errors.ts'
+import { pathText, type Segment, valueAt } from './argument-path.ts'
+import { isJsonObject } from './json-schema.ts'
+
+const OPTIONS = {
+  allErrors: true,
+  useDefaults: true,
+  strict: false,
+  logger: false,
+  // Two tools may bring schemas with the same $id: they have nothing to do with each other.
+  addUsedSchema: false,
+} as const
+
+type Dialect = 'draft-07' | '2019-09' | '2020-12'
+const instances = new Map<Dialect, Ajv>()
+
+/**
+ * Compiles a JSON Schema.
+ * @param dialect the schema's `$schema`; 2020-12 where it has none.
+ * @throws {ArgumentError} for a dialect that is not known.
+ * @throws whatever the compiler throws for a schema that is wrong.
+ */
+export function compileSchema(schema: JsonObject, dialect: unknown): ValidateFunction {
+  const ajv = instance(dialectOf(dialect))
+  const validate = ajv.compile(schema)
+  ajv.removeSchema(schema)
+  return validate
+}
+
+/** One sentence part for each thing that is wrong, each naming its argument. */
+export function schemaProblems(errors: readonly ErrorObject[], args: JsonObject): string[] {
+  return errors.map((error) => {
+    const path = segmentsOf(error.instancePath, args)
+    const where = pathText(path) || 'the arguments'
+    const params: Record<string, unknown> = error.params
+    switch (error.keyword) {
+      case 'required':
+        return `${pathText([...path, String(params.missingProperty)])} is missing`
+      case 'additionalProperties':
+        return `${pathText([...path, String(params.additionalProperty)])} is unknown`
+      case 'unevaluatedProperties':
+        return `${pathText([...path, String(params.unevaluatedProperty)])} is unknown`
+      case 'type':
+        return `${where} must be ${[params.type].flat().join(' or ')}, not ${kindOf(valueAt(args, path))}`
+      case 'enum':
+        return `${where} must be one of ${[params.allowedValues]
+          .flat()
+          .map((value) => JSON.stringify(value))
+          .join(', ')}`
+      case 'const':
+        return `${where} must be ${JSON.stringify(params.allowedValue)}`
+      default:
+        return `${where} ${error.message ?? 'is not valid'}`
+    }
+  })
+}
+
+function dialectOf(dialect: unknown): Dialect {
+  if (dialect === undefined) return '2020-12'
+  for (const known of ['draft-07', '2019-09', '2020-12'] as const) {
+    if (typeof dialect === 'string' && dialect.includes(known)) return known
+  }
+  throw new ArgumentError(`$schema ${JSON.stringify(dialect)} is not known: use draft-07, 2019-09 or 2020-12`)
+}
+
+function instance(dialect: Dialect): Ajv {
+  const existing = instances.get(dialect)
+  if (existing !== undefined) return existing
+  const made =
+    dialect === 'draft-07' ? new Ajv(OPTIONS) : dialect === '2019-09' ? new Ajv2019(OPTIONS) : new Ajv2020(OPTIONS)
+  formats.default(made)
+  instances.set(dialect, made)
+  return made
+}
+
+// A JSON pointer does not say whether `0` is a key or an index: the value does.
+function segmentsOf(pointer: string, args: JsonObject): Segment[] {
+  const path: Segment[] = []
+  for (const part of pointer.split('/').slice(1)) {
+    const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    path.push(Array.isArray(valueAt(args, path)) ? Number(key) : key)
+  }
+  return path
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'array'
+  return isJsonObject(value) ? 'object' : typeof value
+}

@@ -1,0 +1,77 @@
+import { expect } from 'chai'
+import { entryFields, readEntry } from '../../src/events/entry.ts'
+import type { EventToolCall, LiveEvent } from '../../src/events/event.ts'
+import { streamKey } from '../../src/events/keys.ts'
+
+const toolCall: EventToolCall = {
+  toolCallId: 'c1',
+  name: 'refund',
+  arguments: { order: 42, lines: [{ sku: 'a' }, null] },
+}
+const failure = { code: 'provider.server', message: 'Down', turn: 2, at: '2026-01-01T00:00:00.000Z' }
+
+/** One of each kind; a kind that is missing here does not compile. */
+const samples: { readonly [Type in LiveEvent['type']]: Extract<LiveEvent, { type: Type }> } = {
+  'run.started': { type: 'run.started', turn: 1 },
+  'message.started': { type: 'message.started', messageId: 'm', model: 'gpt' },
+  'text.delta': { type: 'text.delta', messageId: 'm', text: 'é 👩‍👩‍👧 \ud83d' },
+  'thinking.delta': { type: 'thinking.delta', messageId: 'm', text: '' },
+  'attempt.restarted': { type: 'attempt.restarted', messageId: 'm2', replaces: 'm' },
+  'message.finished': { type: 'message.finished', messageId: 'm', text: null, finishReason: 'stop' },
+  'tool_call.requested': { type: 'tool_call.requested', messageId: 'm', toolCall },
+  'approval.requested': { type: 'approval.requested', toolCall },
+  'approval.decided': { type: 'approval.decided', toolCall, approval: 'denied' },
+  'tool.progress': { type: 'tool.progress', toolCallId: 'c1', message: null, value: 0.5, total: null },
+  'tool.result': { type: 'tool.result', toolCallId: 'c1', name: 'refund', outcome: 'interrupted', content: 'x' },
+  queued: { type: 'queued', queuedId: 'q', content: null, steer: true },
+  dequeued: { type: 'dequeued', queuedId: 'q', messageId: 'm' },
+  unqueued: { type: 'unqueued', queuedId: 'q' },
+  'run.waiting': { type: 'run.waiting', toolCalls: [toolCall] },
+  'run.finished': { type: 'run.finished', messageId: null },
+  'run.cancelled': { type: 'run.cancelled' },
+  'run.failed': { type: 'run.failed', failure, retryInMs: 5000 },
+  usage: { type: 'usage', messageId: 'm', inputTokens: 1, outputTokens: null, cost: '0.0001' },
+}
+
+describe('an entry of the event stream', () => {
+  for (const event of Object.values(samples)) {
+    it(`brings ${event.type} back as it was`, () => {
+      expect(readEntry('chat', '5-1', entryFields(7, event))).to.deep.equal({
+        ...event,
+        id: '5-1',
+        chatId: 'chat',
+        claimToken: 7,
+      })
+    })
+  }
+
+  it('is not read when it is no event', () => {
+    const event = JSON.stringify(samples['run.started'])
+    const unreadable = [
+      [],
+      ['token', '1'],
+      ['event', event],
+      ['token', '-1', 'event', event],
+      ['token', '1.5', 'event', event],
+      ['token', '1', 'event', '{"type":'],
+      ['token', '1', 'event', '{"type":"run.invented"}'],
+      ['token', '1', 'event', '{"type":"run.started","turn":"1"}'],
+      ['token', '1', 'event', '{"type":"approval.requested","toolCall":{"toolCallId":"c","name":"n","arguments":[]}}'],
+    ]
+    for (const fields of unreadable) expect(readEntry('chat', '1-1', fields), fields.join(' ')).to.equal(null)
+  })
+
+  it('is read without what only a newer process knows', () => {
+    const fields = ['since', '9', 'token', '1', 'event', '{"type":"run.cancelled","why":"because"}']
+    expect(readEntry('chat', '1-1', fields)).to.deep.equal({
+      type: 'run.cancelled',
+      id: '1-1',
+      chatId: 'chat',
+      claimToken: 1,
+    })
+  })
+
+  it('lies under a key that keeps a chat on one node of a cluster', () => {
+    expect(streamKey('threadmill', 'abc')).to.equal('threadmill:events:{abc}')
+  })
+})

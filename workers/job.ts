@@ -1,0 +1,94 @@
+import type { Transaction } from 'sequelize'
+import type { Database } from '../models/database.ts'
+import type { Bell } from '../models/rows.ts'
+import type { PendingSettings } from '../models/settings.ts'
+import { failUntaken, putOff } from '../models/sweep.ts'
+import { wantChat } from '../models/wishes.ts'
+import { MissingAgentError } from '../src/errors.ts'
+import { failureOf, missingAgent, putOffDelayMs, putOffLimit } from '../src/loop/ending.ts'
+import { run } from '../src/loop/run.ts'
+import type { LoopPorts } from '../src/loop/run-context.ts'
+import type { Bells, RingOptions } from './bell.ts'
+
+/** A chat, or its id. Given a chat, its pending settings are stored too. */
+export type ChatOrId =
+  | string
+  | {
+      readonly id: string
+      storePending<T>(store: (pending: PendingSettings, transaction: Transaction) => Promise<T>): Promise<T>
+    }
+
+export interface JobDependencies {
+  readonly db: Database
+  readonly bells: Bells
+  readonly ports: LoopPorts
+}
+
+/** What a job comes to, as Bull Board shows it. */
+export type JobOutcome = 'done' | 'not wanted' | 'claimed elsewhere' | 'put off' | 'handed over' | 'claim lost'
+
+/** A queue's work, and the way to ask for it. */
+export abstract class ChatJob {
+  /** The queue whose workers do this job. */
+  abstract readonly queue: Bell
+  protected readonly dependencies: JobDependencies
+
+  constructor(dependencies: JobDependencies) {
+    this.dependencies = dependencies
+  }
+
+  /**
+   * Asks for the chat to be run: now, or after `delayMs`; of several wishes the earliest wins. A turn that failed or was
+   * cancelled is tried again. The wish is a row: when Redis is away it is found by the sweeper.
+   * @throws {ChatNotFoundError}
+   */
+  async enqueue(chat: ChatOrId, options: RingOptions = {}): Promise<void> {
+    const { db, bells } = this.dependencies
+    const chatId = typeof chat === 'string' ? chat : chat.id
+    const want = (pending: PendingSettings, transaction: Transaction) =>
+      wantChat(db, chatId, { delayMs: options.delayMs ?? 0, pending, queue: this.queue }, transaction)
+    if (typeof chat === 'string') await db.transaction((transaction) => want({}, transaction))
+    else await chat.storePending(want)
+    await bells.ring(chatId, this.queue, options)
+  }
+
+  /**
+   * Does the work of one job: runs the chat if it is wanted and nobody else runs it.
+   * @throws whatever ended the turn.
+   */
+  async perform(chatId: string, stopping: () => boolean): Promise<JobOutcome> {
+    const result = await run(this.dependencies.ports, { chatId, verb: 'complete', by: this.queue, stopping })
+    switch (result.kind) {
+      case 'ended':
+        return result.handedTo === null ? 'done' : 'handed over'
+      case 'lost':
+        return 'claim lost'
+      case 'refused':
+        return this.#refused(chatId, result.untaken)
+      default:
+        return result satisfies never
+    }
+  }
+
+  /** The wish stays with its row, whatever this job comes to. */
+  async #refused(
+    chatId: string,
+    untaken: { agent: string | null; claimed: boolean; dueForMs: number | null; putOff: number },
+  ): Promise<JobOutcome> {
+    if (untaken.claimed) return 'claimed elsewhere'
+    if (untaken.dueForMs === null || untaken.dueForMs < 0) return 'not wanted'
+    const { db, ports } = this.dependencies
+    if (untaken.agent === null || ports.hasAgent(untaken.agent)) return 'claimed elsewhere'
+    if (untaken.putOff < putOffLimit) {
+      await putOff(db, chatId, putOffDelayMs(untaken.putOff))
+      return 'put off'
+    }
+    const error = new MissingAgentError(
+      `No worker that took up chat ${chatId} in ten minutes has its agent ${JSON.stringify(untaken.agent)}. ` +
+        'Start one with connect({ agents }); the chat then goes on by itself.',
+      { chatId },
+    )
+    await failUntaken(db, chatId, { ...failureOf(error, 0, new Date()), code: missingAgent })
+    throw error
+  }
+}

@@ -1,0 +1,109 @@
+import { type Job, UnrecoverableError, Worker } from 'bullmq'
+import type { Logger } from '../config/logger.ts'
+import { queueNames } from '../config/queues.ts'
+import type { RedisClient } from '../config/redis-clients.ts'
+import type { Bell } from '../models/rows.ts'
+import type { Claims } from '../src/claims/claims.ts'
+import { CancelledError, ChatNotFoundError, ShutdownError } from '../src/errors.ts'
+import type { Bells, RingData } from './bell.ts'
+import type { ChatJob, JobOutcome } from './job.ts'
+import type { Sweeper } from './sweep.ts'
+
+export interface PoolOptions {
+  readonly connection: RedisClient
+  readonly prefix: string
+  readonly jobs: Readonly<Record<Bell, ChatJob>>
+  /** How many jobs of a queue run at once in this process; 0 = none of its jobs. */
+  readonly concurrency: Readonly<Record<Bell, number>>
+  readonly bells: Bells
+  readonly claims: Claims
+  readonly sweeper: Sweeper
+  readonly logger: Logger
+  readonly graceMs: number
+  /** Done once when the pool starts: what only a process with these agents can do. */
+  readonly begin: () => Promise<void>
+}
+
+const lockDurationMs = 30_000
+/** Attempts and deaths are counted in rows; BullMQ must never give a chat up by itself. */
+const stallsAllowed = 1_000_000
+
+/** The workers of one process. */
+export class Pool {
+  readonly #options: PoolOptions
+  readonly #workers: Worker<RingData, JobOutcome>[]
+  readonly #begun: Promise<void>
+  #stopping = false
+  #closed: Promise<void> | null = null
+
+  constructor(options: PoolOptions) {
+    this.#options = options
+    this.#workers = (['complete', 'runTools'] as const)
+      .filter((queue) => options.concurrency[queue] > 0)
+      .map((queue) => this.#work(queue))
+    options.sweeper.start()
+    this.#begun = options
+      .begin()
+      .catch((error) => options.logger.warn({ err: error }, 'Chats that were put off were not lifted'))
+  }
+
+  /** Resolves when every worker is connected and takes jobs. */
+  async ready(): Promise<void> {
+    await Promise.all(this.#workers.map((worker) => worker.waitUntilReady()))
+  }
+
+  /**
+   * Takes no more jobs, lets running moves end, aborts those that are still going at the end of the grace, and gives their
+   * chats to other workers. Safe to call again.
+   */
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
+    this.#stopping = true
+    await this.#begun
+    await this.#options.sweeper.stop()
+    const grace = setTimeout(() => {
+      this.#options.claims.abortAll(new ShutdownError('The process is shutting down: the chat goes to another worker.'))
+    }, this.#options.graceMs)
+    try {
+      await Promise.all(this.#workers.map((worker) => worker.close()))
+    } finally {
+      clearTimeout(grace)
+    }
+  }
+
+  #work(queue: Bell): Worker<RingData, JobOutcome> {
+    const { connection, prefix, concurrency, logger } = this.#options
+    const worker = new Worker<RingData, JobOutcome>(queueNames[queue], (job) => this.#perform(queue, job), {
+      connection,
+      prefix,
+      concurrency: concurrency[queue],
+      lockDuration: lockDurationMs,
+      maxStalledCount: stallsAllowed,
+      skipVersionCheck: true,
+    })
+    // A lost lock or connection loses nothing: the run holds its claim in the database.
+    worker.on('error', (error) => logger.warn({ err: error, queue }, 'A worker reported an error; it goes on'))
+    worker.on('failed', (job, error) => logger.info({ err: error, queue, chatId: job?.data.chatId }, 'A turn failed'))
+    return worker
+  }
+
+  async #perform(queue: Bell, job: Job<RingData, JobOutcome>): Promise<JobOutcome> {
+    const { chatId } = job.data
+    if (job.name === 'later') {
+      await this.#options.bells.ring(chatId, queue)
+      return 'done'
+    }
+    try {
+      return await this.#options.jobs[queue].perform(chatId, () => this.#stopping)
+    } catch (error) {
+      // Deleted on purpose, or rung before its transaction was rolled back: nothing is left to do.
+      if (error instanceof ChatNotFoundError) return 'not wanted'
+      if (error instanceof CancelledError) throw new UnrecoverableError(error.message)
+      throw error
+    }
+  }
+}
