@@ -9,13 +9,13 @@ export function defineQueuedMessage(sequelize: Sequelize, tableName: string): Mo
   return sequelize.define<QueuedMessageRecord>(
     'QueuedMessage',
     {
-      id: idColumn,
-      chatId: idReference,
-      position: numberColumn,
-      content: textColumn,
-      steer: flagColumn,
-      owner: jsonColumn,
-      createdAt: timeColumn,
+      id: idColumn(),
+      chatId: idReference(),
+      position: numberColumn(),
+      content: textColumn(),
+      steer: flagColumn(),
+      owner: jsonColumn(),
+      createdAt: timeColumn(),
     },
     { tableName, underscored: true, updatedAt: false },
   )

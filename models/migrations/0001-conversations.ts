@@ -10,7 +10,9 @@ export const conversations: Migration = {
     const count = { type: DataTypes.INTEGER, allowNull: false, defaultValue: 0 }
     const time = { type: DataTypes.DATE(3), allowNull: false }
     const word = { type: DataTypes.STRING(255), allowNull: true }
-    const longText = { type: DataTypes.TEXT('long'), allowNull: true }
+    // SQLite's text has no length, and says so loudly when it is given one.
+    const isSqlite = queryInterface.sequelize.getDialect() === 'sqlite'
+    const longText = { type: isSqlite ? DataTypes.TEXT : DataTypes.TEXT('long'), allowNull: true }
     const json = { type: DataTypes.JSON, allowNull: true }
     const tokens = { type: DataTypes.INTEGER, allowNull: true }
     const cost = { type: DataTypes.DECIMAL(16, 10), allowNull: true }

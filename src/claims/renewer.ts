@@ -1,3 +1,5 @@
+import { createRequire } from 'node:module'
+import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { Logger } from '../../config/logger.ts'
 import { elapsedMs, type Moment, momentBefore } from './elapsed.ts'
@@ -100,7 +102,7 @@ export class Renewer {
 function threadEntry(): URL {
   if (!import.meta.url.endsWith('.ts')) return new URL('./renewal-thread.js', import.meta.url)
   const source = new URL('./renewal-thread.ts', import.meta.url).href
-  const loader = import.meta.resolve('tsx/esm/api')
+  const loader = pathToFileURL(createRequire(import.meta.url).resolve('tsx/esm/api')).href
   const code = `import { register } from ${JSON.stringify(loader)}; register(); await import(${JSON.stringify(source)})`
   return new URL(`data:text/javascript,${encodeURIComponent(code)}`)
 }

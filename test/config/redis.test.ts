@@ -153,10 +153,11 @@ describe('connections to Redis', function () {
     expect(error).to.be.instanceOf(UnreachableError)
     expect(performance.now() - began).to.be.lessThan(5_500)
     const connector = connect(`redis://127.0.0.1:${port}`)
-    const waiting = rejection(connector.worker())
+    const waiting = rejection(connector.lock())
     await connector.close()
     expect(await waiting).to.be.instanceOf(UnreachableError)
-    expect(await rejection(connector.worker())).to.be.instanceOf(ConfigurationError)
+    expect(await rejection(connector.lock())).to.be.instanceOf(ConfigurationError)
+    expect(thrown(() => connector.openWorker())).to.be.instanceOf(ConfigurationError)
     silent.close()
   })
 

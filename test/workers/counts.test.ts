@@ -1,0 +1,53 @@
+import { expect } from 'chai'
+import * as z from 'zod'
+import { defineAgent, defineTool } from '../../src/index.ts'
+import { text, toolCalls } from '../../src/testing/index.ts'
+import { onEachDatabase } from '../support/databases.ts'
+import { useBench } from '../support/mills.ts'
+import { until } from '../support/until.ts'
+
+const add = defineTool({
+  name: 'add',
+  description: 'Adds two numbers.',
+  parameters: z.object({ a: z.number(), b: z.number() }),
+  execute: ({ a, b }) => a + b,
+})
+const calculator = defineAgent({ name: 'calculator', tools: [add] })
+const turn = () => [toolCalls([{ name: 'add', arguments: { a: 1, b: 2 } }]), text('It is 3.')]
+
+onEachDatabase('A tool turn in one run', (kind) => {
+  const bench = useBench(kind)
+
+  for (const stored of [0, 1_000]) {
+    it(`takes 30 SQL statements and at most 30 Redis commands with ${stored} messages stored`, async function () {
+      this.timeout(60_000)
+      await bench.script(turn())
+      const statements: string[] = []
+      const commands: string[] = []
+      const mill = await bench.connect({
+        agents: [calculator],
+        claimTtlMs: 45_000,
+        sweepEveryMs: 60_000,
+        observe: { onStatement: (sql) => statements.push(sql), onCommand: (name) => commands.push(name) },
+      })
+      const chat = await mill.chats.create({ agent: calculator })
+      for (let at = 0; at < stored; at += 2) {
+        await chat.addMessage({ role: 'user', content: `question ${at}` })
+        await chat.addMessage({ role: 'assistant', content: `answer ${at}` })
+      }
+      await chat.askLater('1 + 2?')
+      await mill.jobs.complete.enqueue(chat)
+      const pool = mill.startWorkers({ complete: 1, runTools: 0 })
+      await pool.ready()
+      statements.length = 0
+      commands.length = 0
+      await until('the answer is logged as given', () => bench.model.requests[1]?.ended === 'answered')
+      await until('the job has ended', () => /^SELECT/.test(statements.at(-1) ?? '') && statements.length >= 30)
+      await pool.close()
+      const events = commands.filter((name) => name === 'xadd' || name === 'pexpire')
+      expect(statements).to.have.length(30)
+      expect(commands.length - events.length).to.be.at.most(30)
+      expect(await chat.messages()).to.have.length(stored + 4)
+    })
+  }
+})
