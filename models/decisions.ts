@@ -34,7 +34,7 @@ export async function decide(
   if (call.resultId !== null) return { outcome: 'answered', call }
   const rows = await db.write(
     `UPDATE ${db.tables.toolCalls} SET approval = $approval, updated_at = ${db.dialect.now} WHERE id = $id AND result_id IS NULL ` +
-      `AND NOT (claimed_until > ${db.dialect.now} AND claimed_by = $holder)`,
+      `AND (claimed_until IS NULL OR claimed_until <= ${db.dialect.now} OR claimed_by IS NULL OR claimed_by <> $holder)`,
     // Under the lock of the chat row nobody can start the call between this look and the write.
     { id: call.id, approval: decision.approval, holder: claimed ? (chat.claimedBy ?? '') : '' },
     transaction,

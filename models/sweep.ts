@@ -35,14 +35,15 @@ export async function putOff(db: Database, chatId: string, delayMs: number): Pro
   )
 }
 
-/** Records that nobody can run the chat. Changes nothing if it was taken, failed or is no longer wanted. */
-export async function failUntaken(db: Database, chatId: string, failure: Failure): Promise<void> {
+/** Records that nobody can run the chat. False = it was taken, failed or is no longer wanted: nothing changed. */
+export async function failUntaken(db: Database, chatId: string, failure: Failure): Promise<boolean> {
   const { now } = db.dialect
-  await db.write(
+  const rows = await db.write(
     `UPDATE ${db.tables.chats} SET failure = $failure, wanted_at = NULL, wanted_queue = NULL, put_off = 0, updated_at = ${now} ` +
       `WHERE id = $chatId AND failure IS NULL AND wanted_at IS NOT NULL AND (claimed_until IS NULL OR claimed_until <= ${now})`,
     { chatId, failure: JSON.stringify(failure) },
   )
+  return rows === 1
 }
 
 /**

@@ -4,7 +4,8 @@ import type { ChatRecord } from '../models/chat.ts'
 import { chatNotFound } from '../models/claims.ts'
 import { insertChat } from '../models/staging.ts'
 import { lookAtChat } from '../models/transcript.ts'
-import { Chat, type ChatDependencies } from './chat/chat.ts'
+import { Chat } from './chat/chat.ts'
+import type { ChatDependencies } from './chat/chat-handle.ts'
 import { ArgumentError, MissingAgentError } from './errors.ts'
 
 /** What a new chat is made with. */

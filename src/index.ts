@@ -25,17 +25,13 @@ export type { ChatOrId, JobOutcome } from '../workers/job.ts'
 export type { Pool } from '../workers/pool.ts'
 export { RunToolsJob } from '../workers/run-tools.ts'
 export type { AddedMessageInput } from './chat/added-message.ts'
-export {
-  type AskOptions,
-  Chat,
-  type EventsOptions,
-  type Message,
-  type ToolCallOrId,
-  type WakeOptions,
-} from './chat/chat.ts'
+export { type AskOptions, Chat } from './chat/chat.ts'
+export type { EventsOptions, Message } from './chat/chat-handle.ts'
+export type { ToolCallOrId, WakeOptions } from './chat/chat-requests.ts'
 export type { Chats, NewChat } from './chats.ts'
 export * from './errors.ts'
 export type { ChatEvent, EventToolCall, LiveEvent } from './events/event.ts'
+export type { EventReader } from './events/reader.ts'
 export type { Chunk, OnChunk } from './loop/run-context.ts'
 export { type OpenAiClientOptions, openAiClient } from './providers/openai.ts'
 export type {

@@ -88,7 +88,11 @@ export abstract class ChatJob {
         'Start one with connect({ agents }); the chat then goes on by itself.',
       { chatId },
     )
-    await failUntaken(db, chatId, { ...failureOf(error, 0, new Date()), code: missingAgent })
+    const look = await ports.rows.look(chatId)
+    const failure = { ...failureOf(error, look.chat.turn, ports.clock.now()), code: missingAgent }
+    if (await failUntaken(db, chatId, failure)) {
+      ports.events.publish(chatId, look.chat.claimToken, { type: 'run.failed', failure, retryInMs: null })
+    }
     throw error
   }
 }

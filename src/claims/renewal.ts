@@ -59,8 +59,11 @@ export class Renewal {
 
   /** Renews whatever is due. Resolves when all that it began has ended. */
   async tick(): Promise<void> {
-    const due = [...this.#held].filter(([, held]) => !held.busy && elapsedMs(held.last) >= this.#times.renewMs)
-    await Promise.all(due.map(([claimId, held]) => this.#renew(claimId, held)))
+    const due = [...this.#held].filter(([, held]) => elapsedMs(held.last) >= this.#times.renewMs)
+    // A statement that never comes back must not keep a claim from being given up in time.
+    for (const [claimId, held] of due) if (held.busy && this.#isSpent(held)) this.#lose(claimId)
+    const idle = due.filter(([, held]) => !held.busy)
+    await Promise.all(idle.map(([claimId, held]) => this.#renew(claimId, held)))
   }
 
   async #renew(claimId: string, held: Held): Promise<void> {
@@ -76,11 +79,15 @@ export class Renewal {
       this.#report.renewed(claimId, elapsedMs(begun))
     } catch {
       // Tried again at the next tick for as long as the claim can still be good.
-      const { ttlMs, marginMs } = this.#times
-      if (this.#held.has(claimId) && elapsedMs(held.last) >= ttlMs - marginMs) this.#lose(claimId)
+      if (this.#held.has(claimId) && this.#isSpent(held)) this.#lose(claimId)
     } finally {
       held.busy = false
     }
+  }
+
+  /** Whether too little of the claim is left to count on it. */
+  #isSpent(held: Held): boolean {
+    return elapsedMs(held.last) >= this.#times.ttlMs - this.#times.marginMs
   }
 
   #lose(claimId: string): void {

@@ -2,13 +2,13 @@ import { pathToFileURL } from 'node:url'
 import { type ConnectOptions, Threadmill } from '../../src/index.ts'
 
 // A worker process of a test: `node --import tsx worker-entry.ts APP`, where the module APP exports `agents` and, if it
-// likes, `tools`. Options come as JSON in THREADMILL_TEST_OPTIONS. Says READY on stdout; ends cleanly on SIGTERM.
+// likes, `tools` and `observe`. Options come as JSON in THREADMILL_TEST_OPTIONS. Says READY on stdout; ends cleanly on SIGTERM.
 
 const app = await import(pathToFileURL(process.argv[2] ?? '').href)
 const { counts, ...options } = JSON.parse(process.env.THREADMILL_TEST_OPTIONS ?? '{}') as ConnectOptions & {
   counts?: { complete?: number; runTools?: number }
 }
-const mill = await Threadmill.connect({ ...options, agents: app.agents, tools: app.tools })
+const mill = await Threadmill.connect({ ...options, agents: app.agents, tools: app.tools, observe: app.observe })
 const pool = mill.startWorkers(counts)
 await pool.ready()
 process.on('SIGTERM', () => {

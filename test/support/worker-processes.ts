@@ -18,11 +18,16 @@ export interface WorkerProcess {
 const loader = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
 const entry = fileURLToPath(new URL('./worker-entry.ts', import.meta.url))
 
-/** Starts worker processes and ends those that are left after each test. */
-export function useWorkerProcesses(): {
+const fromSources = (app: string): string[] => ['--import', loader, entry, app]
+
+/**
+ * Starts worker processes and ends those that are left after each test.
+ * @param command the arguments for `node` that start a worker with an app; by default from sources.
+ */
+export function useWorkerProcesses(command: (app: string) => string[] = fromSources): {
   /**
    * Starts one and resolves when it takes jobs.
-   * @param app the file of the module that exports the agents.
+   * @param app the file of the module that exports the agents, or what `command` makes of it.
    */
   start(
     app: string,
@@ -37,7 +42,7 @@ export function useWorkerProcesses(): {
   })
   return {
     async start(app, options, env = {}) {
-      const child = spawn(process.execPath, ['--import', loader, entry, app], {
+      const child = spawn(process.execPath, command(app), {
         stdio: ['pipe', 'pipe', 'pipe'],
         env: { ...process.env, THREADMILL_TEST_OPTIONS: JSON.stringify(options), ...env },
       })

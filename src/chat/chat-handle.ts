@@ -1,0 +1,89 @@
+import type { Transaction } from 'sequelize'
+import { chatNotFound } from '../../models/claims.ts'
+import type { Database } from '../../models/database.ts'
+import type { Models } from '../../models/index.ts'
+import type { ChatRow, TranscriptMessage } from '../../models/rows.ts'
+import type { PendingSettings } from '../../models/settings.ts'
+import { type ChatLook, lookAtChat, readTranscript } from '../../models/transcript.ts'
+import type { LiveEvent } from '../events/event.ts'
+import type { EventReader } from '../events/reader.ts'
+import type { LoopPorts } from '../loop/run-context.ts'
+import { PendingConfiguration } from './pending-configuration.ts'
+
+/** What a chat object works with. */
+export interface ChatDependencies {
+  readonly db: Database
+  readonly models: Models
+  readonly ports: LoopPorts
+  /** Tells viewers of what happens outside a run. */
+  readonly publish: (chatId: string, event: LiveEvent) => void
+  readonly readEvents: (chatId: string, options: EventsOptions) => EventReader
+  /** The names of the tools that may stand in a chat's settings. */
+  readonly toolNames: (chat: ChatRow) => ReadonlySet<string>
+}
+
+export interface EventsOptions {
+  /** Start right behind this event; '0' = everything that is kept. Default: what happens from now on. */
+  readonly after?: string
+  /** Ends the iteration when it is aborted. */
+  readonly signal?: AbortSignal
+}
+
+/** One message of a transcript, with the calls that it requested. */
+export type Message = TranscriptMessage
+
+/** What every part of a chat's API stands on: the row, and the way to the rest. */
+export abstract class ChatHandle {
+  readonly id: string
+  protected row: ChatRow
+  protected readonly deps: ChatDependencies
+  protected readonly pending: PendingConfiguration
+  /** Whether a verb of this very object runs the chat: it does not wait for itself. */
+  protected isRunningHere = false
+
+  constructor(row: ChatRow, deps: ChatDependencies) {
+    this.id = row.id
+    this.row = row
+    this.deps = deps
+    this.pending = new PendingConfiguration(row)
+  }
+
+  /** The name of the agent that the chat was made with, or null. */
+  get agent(): string | null {
+    return this.row.agent
+  }
+
+  /** What the application said the chat belongs to, or null. */
+  get owner(): string | null {
+    return this.row.owner
+  }
+
+  /** The transcript in its order. */
+  async messages(): Promise<Message[]> {
+    return readTranscript(this.deps.db, this.id)
+  }
+
+  /** Runs `store` in a transaction with the settings that are not stored yet; what fails leaves them pending. */
+  async storePending<T>(store: (pending: PendingSettings, transaction: Transaction) => Promise<T>): Promise<T> {
+    const pending = await this.pending.resolve(() => this.systemTexts())
+    const stored = await this.deps.db.transaction((transaction) => store(pending, transaction))
+    this.pending.settle()
+    return stored
+  }
+
+  private async systemTexts(): Promise<string[]> {
+    return (await this.messages())
+      .filter((message) => message.role === 'system')
+      .map((message) => message.content ?? '')
+  }
+
+  protected async look(): Promise<ChatLook> {
+    const look = await lookAtChat(this.deps.db, this.id)
+    if (look === null) throw chatNotFound(this.id)
+    return look
+  }
+
+  protected async read(): Promise<{ look: ChatLook; transcript: Message[] }> {
+    return { look: await this.look(), transcript: await this.messages() }
+  }
+}

@@ -1,0 +1,81 @@
+import type { ChatRow, Failure, ToolCallRow } from '../../models/rows.ts'
+import type { ToolCallRecord } from '../../models/tool-call.ts'
+import { readUsages } from '../../models/usages.ts'
+import type { EventReader } from '../events/reader.ts'
+import { hasPendingWork, isWaiting, openCalls } from '../loop/transcript.ts'
+import { type ChatCost, type ChatTokens, sumCost, sumTokens } from '../usage/totals.ts'
+import type { EventsOptions, Message } from './chat-handle.ts'
+import { ChatSettings } from './chat-settings.ts'
+
+/** What can be asked about a chat. Everything is read anew, from any process. */
+export abstract class ChatReadings extends ChatSettings {
+  /** Whether nothing is left to do: the last turn is answered and no message waits in the queue. (S33, S60) */
+  async isComplete(): Promise<boolean> {
+    const { look, transcript } = await this.read()
+    return !hasPendingWork(transcript) && look.queued.total === 0
+  }
+
+  /** Whether the chat can't go on before something happens outside: a decision about every open call, or the end of another process's run. (S2) */
+  async waiting(): Promise<boolean> {
+    const { look, transcript } = await this.read()
+    if (look.claimed && !this.isRunningHere) return true
+    return this.waitsOutside(look.chat, transcript)
+  }
+
+  /** Whether the chat waits, and for a decision about a call. A run elsewhere does not count. (S33, S37) */
+  async awaitingApproval(): Promise<boolean> {
+    const { look, transcript } = await this.read()
+    const open = openCalls(transcript)
+    return this.waitsOutside(look.chat, transcript) && open.some((call) => this.awaitsApproval(look.chat, call))
+  }
+
+  private waitsOutside(chat: ChatRow, transcript: readonly Message[]): boolean {
+    const open = openCalls(transcript)
+    return open.length > 0 && open.every((call) => isWaiting(call) || this.awaitsApproval(chat, call))
+  }
+
+  /** Whether a process runs the chat, this one included; by the database's clock. (S3, S18, S19) */
+  async running(): Promise<boolean> {
+    return (await this.look()).claimed
+  }
+
+  /** Whether a cancel of the turn waits to be carried out. */
+  async cancelled(): Promise<boolean> {
+    const { chat } = await this.look()
+    return chat.cancelTurn !== null && chat.cancelTurn === chat.turn
+  }
+
+  /** Why the last turn was given up, until someone tries again; null when it was not. */
+  async failure(): Promise<Failure | null> {
+    return (await this.look()).chat.failure
+  }
+
+  /** The open calls that need a decision, in the order in which the model made them; ready for {@link approve} and {@link deny}. (S33, S44) */
+  async pendingApprovals(): Promise<ToolCallRecord[]> {
+    const { look, transcript } = await this.read()
+    const undecided = openCalls(transcript).filter((call) => this.awaitsApproval(look.chat, call))
+    return undecided.map((call) => this.deps.models.ToolCall.build(call, { isNewRecord: false }))
+  }
+
+  /** A call that no run has looked at yet awaits approval too, if its tool always asks for it. */
+  private awaitsApproval(chat: ChatRow, call: ToolCallRow): boolean {
+    if (call.approval !== null) return call.approval === 'pending'
+    if (chat.agent !== null && !this.deps.ports.hasAgent(chat.agent)) return false
+    return this.deps.ports.requiresApproval(chat, call.name)
+  }
+
+  /** Tokens of every attempt of the chat, retries and failures included; null where no attempt reported any. (S89, S94) */
+  async tokens(): Promise<ChatTokens> {
+    return sumTokens(await readUsages(this.deps.db, { chatId: this.id }))
+  }
+
+  /** USD of every attempt as decimal texts; `total` is null when any attempt's cost is unknown, or there was none. (S92, S95) */
+  async cost(): Promise<ChatCost> {
+    return sumCost(await readUsages(this.deps.db, { chatId: this.id }))
+  }
+
+  /** What happens to the chat, live, from any process. */
+  events(options: EventsOptions = {}): EventReader {
+    return this.deps.readEvents(this.id, options)
+  }
+}

@@ -1,0 +1,120 @@
+import { v7 as uuid } from 'uuid'
+import { decide } from '../../models/decisions.ts'
+import { enqueueMessage, unqueueMessage } from '../../models/queue.ts'
+import type { QueuedMessageRecord } from '../../models/queued-message.ts'
+import type { Json } from '../../models/rows.ts'
+import { cancelTurn } from '../../models/wishes.ts'
+import { ArgumentError, ToolCallRunningError } from '../errors.ts'
+import { eventToolCall } from '../loop/run-context.ts'
+import { ChatReadings } from './chat-readings.ts'
+
+export interface WakeOptions {
+  /** False: nobody is woken for it; a process that runs the chat sees it all the same. Default true. */
+  readonly wake?: boolean
+}
+
+/** A tool call record, its row's id, or its public id. */
+export type ToolCallOrId = string | { readonly id: string }
+
+/** What can be asked of a chat from any process, whoever runs it: decisions, queued messages, a stop. */
+export abstract class ChatRequests extends ChatReadings {
+  /**
+   * Lets a call run, from any process, and wakes a worker for it. A call that runs or is answered stays as it is. (S24, S25, S35)
+   * @param call a tool call record, or either of its ids.
+   * @param options.remember also lets later calls of the same tool in this chat run without asking. (S38)
+   * @throws {ArgumentError} when this chat has no such call. (S43)
+   */
+  async approve(call: ToolCallOrId, options: WakeOptions & { readonly remember?: boolean } = {}): Promise<this> {
+    const approval = options.remember === true ? 'remembered' : 'approved'
+    await this.#decide(call, approval, options)
+    return this
+  }
+
+  /**
+   * Refuses a call: the model is told so instead of the call being run. An answered call stays as it is. (S25, S36)
+   * @throws {ToolCallRunningError} when the call is being executed: it goes on, and the model gets its result. (S23)
+   * @throws {ArgumentError} when this chat has no such call. (S43)
+   */
+  async deny(call: ToolCallOrId, options: WakeOptions = {}): Promise<this> {
+    const outcome = await this.#decide(call, 'denied', options)
+    if (outcome === 'running') {
+      throw new ToolCallRunningError(`A call of chat ${this.id} is being executed: it can't be denied any more.`, {
+        chatId: this.id,
+      })
+    }
+    return this
+  }
+
+  async #decide(call: ToolCallOrId, approval: 'approved' | 'remembered' | 'denied', options: WakeOptions) {
+    const { db, ports, publish } = this.deps
+    const id = typeof call === 'string' ? call : call.id
+    const wake = options.wake ?? true
+    const decision = { chatId: this.id, call: id, approval, wake } as const
+    const decided = await db.transaction((transaction) => decide(db, decision, transaction))
+    if (decided.outcome === 'unknown' || decided.call === null) {
+      throw new ArgumentError(
+        `Chat ${this.id} has no tool call ${id}: pass a record of pendingApprovals(), or its id.`,
+        {
+          chatId: this.id,
+        },
+      )
+    }
+    if (decided.outcome === 'recorded') {
+      publish(this.id, { type: 'approval.decided', toolCall: eventToolCall(decided.call), approval })
+      if (wake) await ports.bell.ring(this.id, 'complete')
+    }
+    return decided.outcome
+  }
+
+  /**
+   * Puts a user message in the queue, from any process, and wakes a worker for it.
+   * @param options.steer true (default): it joins the running turn before its next model call; false: it starts the next turn. (S49, S50)
+   * @param options.owner any JSON value; stored and handed back, never interpreted.
+   */
+  async queue(
+    text: string,
+    options: WakeOptions & { readonly steer?: boolean; readonly owner?: Json } = {},
+  ): Promise<QueuedMessageRecord> {
+    requireText(text, this.id)
+    const { db, models, ports, publish } = this.deps
+    const { steer = true, owner = null, wake = true } = options
+    const id = uuid()
+    const row = await db.transaction((transaction) =>
+      enqueueMessage(db, { chatId: this.id, id, content: text, steer, owner, wake }, transaction),
+    )
+    publish(this.id, { type: 'queued', queuedId: id, content: text, steer })
+    if (wake) await ports.bell.ring(this.id, 'complete')
+    return models.QueuedMessage.build(row, { isNewRecord: false })
+  }
+
+  /** What waits in the queue, oldest first. (S59) */
+  async queuedMessages(): Promise<QueuedMessageRecord[]> {
+    return this.deps.models.QueuedMessage.findAll({ where: { chatId: this.id }, order: [['position', 'ASC']] })
+  }
+
+  /** Takes a message out of the queue. False: it was taken into the transcript or unqueued before, or is not of this chat. (S29) */
+  async unqueue(queued: string | { readonly id: string }): Promise<boolean> {
+    const { db, publish } = this.deps
+    const id = typeof queued === 'string' ? queued : queued.id
+    const removed = await db.transaction((transaction) => unqueueMessage(db, this.id, id, transaction))
+    if (removed) publish(this.id, { type: 'unqueued', queuedId: id })
+    return removed
+  }
+
+  /**
+   * Stops the turn, from any process: the model and the tools are aborted, what was shown is kept, open calls are closed.
+   * Changes nothing when nothing runs, is wanted or is parked. Queued messages stay. (S57, S61, S63)
+   * @param options.turn only if the chat is still in this turn.
+   */
+  async cancel(options: { readonly turn?: number } = {}): Promise<this> {
+    const { db, ports } = this.deps
+    if (await cancelTurn(db, this.id, options.turn ?? null)) await ports.bell.ring(this.id, 'complete')
+    return this
+  }
+}
+
+/** @throws {ArgumentError} */
+export function requireText(text: unknown, chatId: string): asserts text is string {
+  if (typeof text === 'string' && text !== '') return
+  throw new ArgumentError(`A user message of chat ${chatId} must be a text that is not empty.`, { chatId })
+}

@@ -1,0 +1,53 @@
+import { saveSettings } from '../../models/settings.ts'
+import type { Tool } from '../tools/tool.ts'
+import { ChatHandle } from './chat-handle.ts'
+
+/** A chat's settings. They are stored by the next verb, so that every worker runs what this process configured. */
+export abstract class ChatSettings extends ChatHandle {
+  /** Asks this model from now on; null = as the agent says. */
+  withModel(model: string | null, options: { readonly provider?: string } = {}): this {
+    this.pending.setModel(model, options.provider)
+    return this
+  }
+
+  /** Replaces the system messages, or adds one (`append`); null = as the agent says. (S101) */
+  withInstructions(text: string | null, options: { readonly append?: boolean } = {}): this {
+    this.pending.setInstructions(text, options.append ?? false)
+    return this
+  }
+
+  /** 0 to 2; null = as the agent says. */
+  withTemperature(temperature: number | null): this {
+    this.pending.setTemperature(temperature)
+    return this
+  }
+
+  /** Limit on one answer in tokens; null = as the agent says. */
+  withMaxOutputTokens(tokens: number | null): this {
+    this.pending.setMaxOutputTokens(tokens)
+    return this
+  }
+
+  /**
+   * Offers these tools, beside those added before, instead of the agent's; `withTools(null)` returns to the agent's. Names
+   * are stored: a worker needs tools of these names, of its agents or from `connect({ tools })`.
+   */
+  withTools(...tools: readonly (Tool | string | null)[]): this {
+    this.pending.addTools(tools, this.deps.toolNames(this.row))
+    return this
+  }
+
+  /** Stores pending settings now. */
+  async save(): Promise<this> {
+    const { db } = this.deps
+    await this.storePending((pending, transaction) => saveSettings(db, this.id, pending, transaction))
+    return this
+  }
+
+  /** Reads the chat's row again; settings that were not stored are dropped. */
+  async reload(): Promise<this> {
+    this.row = (await this.look()).chat
+    this.pending.reset(this.row)
+    return this
+  }
+}

@@ -1,0 +1,166 @@
+import type { WriteStream } from 'node:tty'
+import { stripVTControlCharacters } from 'node:util'
+import type { ChatEvent, EventToolCall, Message } from '../../index.ts'
+
+const longestDetail = 200
+
+/** What the conversation is written to. */
+export type Output = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'hasColors'>>
+
+/** Writes a conversation as it happens: what the model says as plain text, everything else as short lines that begin with a dot. */
+export class Screen {
+  readonly #output: Output
+  readonly #colours: boolean
+  #atLineStart = true
+  /** The answer that is being written. */
+  #messageId: string | null = null
+  #shown = ''
+  /** Messages of which all was written. */
+  readonly #finished = new Set<string>()
+
+  constructor(output: Output) {
+    this.#output = output
+    this.#colours = output.isTTY === true && output.hasColors?.() === true
+  }
+
+  /** A short line about what happens. */
+  line(text: string): void {
+    this.#newLine()
+    this.#write(`${this.#dim(`· ${visible(text)}`)}\n`)
+  }
+
+  /** Lines as they are. */
+  paragraph(text: string): void {
+    this.#newLine()
+    this.#write(`${visible(text)}\n`)
+  }
+
+  /** A call that a person has to decide about. */
+  card(call: EventToolCall): void {
+    this.#newLine()
+    const lines = [call.name, ...Object.entries(call.arguments).map(([name, value]) => `  ${name}: ${detail(value)}`)]
+    const body = [...lines, `call ${call.toolCallId}`].map((text) => `│ ${visible(text)}`)
+    this.#write([this.#bold('┌─ waits for your approval'), ...body, '└─', ''].join('\n'))
+  }
+
+  /** One event; those that say nothing to a person are left out. */
+  show(event: ChatEvent): void {
+    if (event.type === 'text.delta') {
+      this.#text(event.messageId, event.text)
+      return
+    }
+    if (event.type === 'message.finished') {
+      this.answer(event.messageId, event.text)
+      return
+    }
+    const text = lineOf(event)
+    if (text !== null) this.line(text)
+  }
+
+  /** A stored answer: whatever of it was not written yet. */
+  answer(messageId: string, text: string | null): void {
+    if (this.#finished.has(messageId)) return
+    this.#finished.add(messageId)
+    const whole = text ?? ''
+    const shown = this.#messageId === messageId ? this.#shown : ''
+    // Live text can have holes when Redis was away; what is stored has none.
+    if (whole.startsWith(shown)) this.#text(messageId, whole.slice(shown.length))
+    else this.paragraph(whole)
+    this.#newLine()
+  }
+
+  /** What a stored transcript says beyond what was written. */
+  answers(messages: readonly Message[]): void {
+    for (const message of messages) if (message.role === 'assistant') this.answer(message.id, message.content)
+  }
+
+  /** Counts stored messages as written. */
+  skip(messages: readonly Message[]): void {
+    for (const message of messages) this.#finished.add(message.id)
+  }
+
+  /** Forgets that a line was begun: the person at the keyboard ended it. */
+  typed(): void {
+    this.#atLineStart = true
+  }
+
+  /** Ends a line that was begun, before something else is written to the terminal. */
+  endLine(): void {
+    this.#newLine()
+  }
+
+  #text(messageId: string, text: string): void {
+    if (this.#messageId !== messageId) {
+      this.#newLine()
+      this.#messageId = messageId
+      this.#shown = ''
+    }
+    this.#shown += text
+    this.#write(visible(text))
+  }
+
+  #newLine(): void {
+    if (!this.#atLineStart) this.#write('\n')
+  }
+
+  #write(text: string): void {
+    if (text === '') return
+    this.#output.write(text)
+    this.#atLineStart = text.endsWith('\n')
+  }
+
+  #dim(text: string): string {
+    return this.#colours ? `\u001b[2m${text}\u001b[22m` : text
+  }
+
+  #bold(text: string): string {
+    return this.#colours ? `\u001b[1m${text}\u001b[22m` : text
+  }
+}
+
+/** Models and files can hold anything, terminal commands included: only text comes through. */
+function visible(text: string): string {
+  return stripVTControlCharacters(text).replace(/[\p{Cc}]/gu, (control) => (/[\n\t]/.test(control) ? control : ''))
+}
+
+/** A value on one line, cut where it is long. */
+function detail(value: unknown): string {
+  const text = (typeof value === 'string' ? value : JSON.stringify(value)).replace(/\s+/g, ' ').trim()
+  return text.length > longestDetail ? `${text.slice(0, longestDetail)}…` : text
+}
+
+/** What the line about an event says; null for events without one. */
+function lineOf(event: ChatEvent): string | null {
+  switch (event.type) {
+    case 'attempt.restarted':
+      return 'the answer broke off and starts anew'
+    case 'run.started':
+      return 'run started'
+    case 'tool_call.requested':
+      return `tool ${event.toolCall.name} ${detail(event.toolCall.arguments)}`
+    case 'tool.progress':
+      return `progress ${event.message ?? `${event.value ?? 0} of ${event.total ?? '?'}`}`
+    case 'tool.result':
+      return `${event.outcome} ${event.name}: ${detail(event.content)}`
+    case 'approval.decided':
+      return `${event.approval} ${event.toolCall.name}`
+    case 'usage':
+      return usage(event)
+    case 'run.waiting':
+      return 'run parked: it waits for approval and holds nothing'
+    case 'run.cancelled':
+      return 'stopped'
+    case 'run.finished':
+      return 'run finished'
+    case 'run.failed':
+      if (event.retryInMs === null) return 'run failed'
+      return `run failed, again in ${Math.ceil(event.retryInMs / 1000)} s: ${event.failure.message}`
+    default:
+      return null
+  }
+}
+
+function usage({ inputTokens, outputTokens, cost }: Extract<ChatEvent, { type: 'usage' }>): string {
+  const price = cost === null ? '' : `, $${cost}`
+  return `usage ${inputTokens ?? '?'} tokens in, ${outputTokens ?? '?'} out${price}`
+}

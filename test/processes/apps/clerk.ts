@@ -1,0 +1,66 @@
+import * as z from 'zod'
+import { defineAgent, defineTool, type OnInterrupted, type ToolContext } from '../../../src/index.ts'
+import { dieAtStatement } from '../support/die.ts'
+
+// The agents of worker processes in tests. Their tools call the test's desk, which counts and holds them.
+
+async function visit(errand: string, args: object, context: ToolContext): Promise<unknown> {
+  const response = await fetch(process.env.THREADMILL_TEST_DESK ?? '', {
+    method: 'POST',
+    body: JSON.stringify({
+      errand,
+      pid: process.pid,
+      chatId: context.chat.id,
+      key: context.idempotencyKey,
+      args,
+    }),
+    signal: context.signal,
+  })
+  const { result } = (await response.json()) as { result: unknown }
+  return result
+}
+
+const simple = (name: string) =>
+  defineTool({
+    name,
+    description: `Looks up the ${name}.`,
+    parameters: z.object({ of: z.string().optional() }),
+    execute: (args, context) => visit(name, args, context),
+  })
+
+/** Pays, and then says so at the desk, where the test can hold it: the effect has happened, the result is not stored. */
+const charge = (onInterrupted: OnInterrupted) =>
+  defineTool({
+    name: 'charge',
+    description: 'Charges a card.',
+    parameters: z.object({ eur: z.number() }),
+    onInterrupted,
+    async execute(args, context) {
+      const paid = await visit('pay', args, context)
+      await visit('paid', args, context)
+      return paid
+    },
+  })
+
+/** Blocks its process, timers and sockets included. */
+const block = defineTool({
+  name: 'block',
+  description: 'Blocks.',
+  parameters: z.object({ ms: z.number() }),
+  async execute(args, context) {
+    await visit('block', args, context)
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, args.ms)
+    return 'blocked'
+  },
+})
+
+const lookups = [simple('rate'), simple('tax'), simple('fee')]
+
+export const agents = [
+  defineAgent({ name: 'clerk', tools: [...lookups, block] }),
+  defineAgent({ name: 'queued clerk', tools: lookups, toolExecution: 'queue' }),
+  defineAgent({ name: 'cashier', tools: [charge('retry')] }),
+  defineAgent({ name: 'careful cashier', tools: [charge('fail')] }),
+  defineAgent({ name: 'mortal', attempts: 2 }),
+]
+export const observe = { onStatement: dieAtStatement() }

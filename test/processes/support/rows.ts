@@ -1,0 +1,70 @@
+import { expect } from 'chai'
+import type { Chat, Threadmill, UsageRow } from '../../../src/index.ts'
+import type { LoggedRequest } from '../../../src/testing/index.ts'
+
+/** A transcript in short: `U text`, `A text`, `A[rate, tax]`, `T(rate) outcome`. */
+export async function transcriptOf(chat: Chat): Promise<string[]> {
+  const messages = await chat.messages()
+  const calls = messages.flatMap((message) => message.toolCalls)
+  return messages.map((message) => {
+    if (message.role === 'tool') {
+      return `T(${calls.find((call) => call.resultId === message.id)?.name}) ${message.outcome}`
+    }
+    if (message.role !== 'assistant') return `U ${message.content}`
+    const names = message.toolCalls.map((call) => call.name)
+    return names.length > 0 ? `A[${names.join(', ')}]` : `A ${message.content}`
+  })
+}
+
+/** A request's messages in short: `U text`, `A text`, `A[id, id]`, `T(id)`. */
+export function requestOf(request: LoggedRequest | undefined): string[] {
+  return (request?.messages ?? []).map((message) => {
+    if (message.role === 'tool') return `T(${message.tool_call_id})`
+    if (message.role !== 'assistant') return `U ${message.content}`
+    const ids = (message.tool_calls ?? []).map((call) => call.id)
+    return ids.length > 0 ? `A[${ids.join(', ')}]` : `A ${message.content}`
+  })
+}
+
+/** A chat's usage entries, the oldest first. */
+export async function usagesOf(mill: Threadmill, chat: Chat): Promise<UsageRow[]> {
+  const order: [string, string][] = [
+    ['createdAt', 'ASC'],
+    ['id', 'ASC'],
+  ]
+  return (await mill.models.Usage.findAll({ where: { chatId: chat.id }, order })).map((row) => row.get() as UsageRow)
+}
+
+/** A chat's row as it is stored. */
+export async function rowOf(mill: Threadmill, chat: Chat) {
+  const row = await mill.models.Chat.findByPk(chat.id)
+  if (row === null) throw new Error(`There is no chat ${chat.id}`)
+  return row
+}
+
+/**
+ * Checks what must hold of a chat at rest, whatever died on the way: positions without a gap, one result for every call
+ * and one call for every result, no attempt left open, and nobody who holds or wants it.
+ */
+export async function expectWhole(mill: Threadmill, chat: Chat): Promise<void> {
+  const messages = await chat.messages()
+  const row = await rowOf(mill, chat)
+  expect(messages.map(({ position }) => position)).to.eql(messages.map((_, at) => at))
+  expect(row.nextPosition).to.equal(messages.length)
+  const results = messages.filter(({ role }) => role === 'tool').map(({ id }) => id)
+  const linked = messages.flatMap(({ toolCalls }) => toolCalls.map(({ resultId }) => resultId))
+  expect(linked).to.have.members(results)
+  expect(new Set(results).size).to.equal(results.length)
+  const usages = await usagesOf(mill, chat)
+  expect(usages.filter(({ status }) => status === 'pending')).to.eql([])
+  const answers = messages.filter(({ role }) => role === 'assistant').map(({ id }) => id)
+  const paid = usages.filter(({ status, messageId }) => status === 'succeeded' && messageId !== null)
+  expect(paid.map(({ messageId }) => messageId)).to.have.members(answers)
+  const { claimedBy, wantedAt, failure, attempts } = row
+  expect({ claimedBy, wantedAt, failure, attempts }).to.eql({
+    claimedBy: null,
+    wantedAt: null,
+    failure: null,
+    attempts: 0,
+  })
+}

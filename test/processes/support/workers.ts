@@ -1,0 +1,51 @@
+import type { ConnectOptions, WorkerCounts } from '../../../src/index.ts'
+import { useWorkerProcesses, type WorkerProcess } from '../../support/worker-processes.ts'
+import { type Bundle, bundleWorkers } from './bundle.ts'
+
+export type { WorkerProcess }
+
+/** A process dies by SIGKILL at the last of these statements, once the others came before it, in this order. */
+export type DeathAt = readonly RegExp[]
+
+export interface WorkerStart {
+  /** An app of `test/processes/apps`, without its ending. */
+  readonly app: string
+  readonly options: ConnectOptions & { readonly counts?: WorkerCounts }
+  /** The address of the test's desk, for tools. */
+  readonly desk?: string
+  readonly dieAt?: DeathAt
+}
+
+/** The statements of a run that tests let processes die at. */
+export const statements = {
+  startsCall: /^UPDATE \S*tool_calls\S* SET claimed_by/,
+  linksResult: /^UPDATE \S*tool_calls\S* SET result_id/,
+  insertsMessage: /^INSERT INTO \S*messages/,
+  fences: /^UPDATE \S*chats\S* SET next_position/,
+  commits: /^COMMIT/,
+  any: /./,
+}
+
+/** Bundles the workers once for a suite; processes that are left are ended after each test. */
+export function useWorkers(): { start(start: WorkerStart): Promise<WorkerProcess> } {
+  let bundle: Bundle | undefined
+  const processes = useWorkerProcesses((app) => bundle?.command(app) ?? [])
+  before(async function () {
+    this.timeout(60_000)
+    bundle = await bundleWorkers()
+  })
+  after(() => bundle?.remove())
+  return {
+    start: ({ app, options, desk, dieAt }) =>
+      processes.start(app, options, {
+        ...(desk === undefined ? {} : { THREADMILL_TEST_DESK: desk }),
+        ...(dieAt === undefined ? {} : { THREADMILL_TEST_DIE_AT: JSON.stringify(dieAt.map(({ source }) => source)) }),
+      }),
+  }
+}
+
+/** Ends a worker as a crash would, and resolves when it is gone. */
+export async function kill(worker: WorkerProcess): Promise<void> {
+  worker.signal('SIGKILL')
+  await worker.ended
+}
