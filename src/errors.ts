@@ -151,9 +151,13 @@ export class ConfigurationError extends UsageError {
 export class NotMigratedError extends ConfigurationError {
   override readonly code = 'configuration.not_migrated'
 }
-/** Redis or the database could not be reached when Threadmill was connected. */
+/** Redis or the database could not be reached. */
 export class UnreachableError extends ConfigurationError {
   override readonly code = 'configuration.unreachable'
+}
+/** This process lacks the agent or a tool that the chat needs; a process that has it can go on. */
+export class MissingAgentError extends ConfigurationError {
+  override readonly code = 'configuration.missing_agent'
 }
 /** The row belongs to Threadmill: read and query it, but don't write it. */
 export class ReadOnlyModelError extends UsageError {
@@ -202,10 +206,6 @@ export class ToolRoundLimitError extends StateError {
 /** The turn was begun several times and each process died over it: nobody tries again by themselves. */
 export class AttemptsExhaustedError extends StateError {
   readonly code = 'chat.attempts_exhausted'
-}
-/** This process lacks the agent or a tool that the chat needs; a process that has it can go on. */
-export class MissingAgentError extends ConfigurationError {
-  override readonly code = 'configuration.missing_agent'
 }
 /** A run was stopped between two moves because its process is shutting down. */
 export class ShutdownError extends StateError {

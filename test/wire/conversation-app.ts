@@ -8,7 +8,7 @@ import { agentName, type Conversation, hasOtherInput, readConversation, recorded
 const replayUrl = process.env.REPLAY_URL ?? ''
 
 export const agents: readonly Agent[] = recordedFiles()
-  .map(readConversation)
+  .map((file) => readConversation(file))
   .filter((conversation) => !hasOtherInput(conversation))
   .flatMap((conversation) => [agentOf(conversation, true), agentOf(conversation, false)])
 

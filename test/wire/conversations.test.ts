@@ -61,7 +61,7 @@ if (files.length === 0) {
       total += 1
       it(`takes ${file.replace('.json', '')} from its first message to its last row`, async function () {
         this.timeout(120_000)
-        await replay(readConversation(file))
+        await replay(readConversation(file, { whole: true }))
         right += 1
       })
     }
@@ -75,12 +75,12 @@ if (files.length === 0) {
           chat = await mill.chats.create({ agent: agentName(conversation.file, step.streaming) })
           made = []
         }
-        await prepare(chat, conversation, step)
+        console.time('prep');await prepare(chat, conversation, step);console.timeEnd('prep');console.time('run')
         await mill.jobs.complete.enqueue(chat)
-        await untilAtRest(chat.id)
+        await untilAtRest(chat.id);console.timeEnd('run');console.time('cmp')
         expect(requests, 'requests sent').to.have.length(step.to + 1)
         for (let index = step.from; index <= step.to; index++) made.push(index)
-        await compareChat(mill, chat, conversation, made)
+        await compareChat(mill, chat, conversation, made);console.timeEnd('cmp')
       }
       for (const [index, { request }] of conversation.exchanges.entries()) {
         const sent = requests[index]

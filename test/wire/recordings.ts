@@ -81,11 +81,10 @@ export function recordedFiles(): string[] {
     .sort()
 }
 
-/** One conversation, with the long texts that the recording abbreviates written out. */
-export function readConversation(file: string): Conversation {
-  const long = 'a'.repeat(1_000_000)
-  const text = readFileSync(join(recordingsFolder, file), 'utf8').replaceAll('<MASSIVE_TEXT>', long)
-  return { ...JSON.parse(text), file }
+/** One conversation. `whole` writes out the long texts that the recording abbreviates. */
+export function readConversation(file: string, { whole = false } = {}): Conversation {
+  const text = readFileSync(join(recordingsFolder, file), 'utf8')
+  return { ...JSON.parse(whole ? text.replaceAll('<MASSIVE_TEXT>', 'a'.repeat(1_000_000)) : text), file }
 }
 
 /** Whether a conversation sends pictures or files. */
