@@ -5,10 +5,11 @@ import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
 import { until } from '../support/until.ts'
 import { agents } from './apps/clerk.ts'
-import { expectWhole, requestOf, rowOf, transcriptOf, usagesOf } from './support/rows.ts'
+import { expectWhole, isAtRest, requestOf, rowOf, transcriptOf, usagesOf } from './support/rows.ts'
 import { kill, useWorkers } from './support/workers.ts'
 
 const LIMIT_MS = 90_000
+const WAIT_MS = 40_000
 
 onEachDatabase('A worker killed during a model call', (kind) => {
   const bench = useBench(kind)
@@ -27,7 +28,7 @@ onEachDatabase('A worker killed during a model call', (kind) => {
     await kill(first)
     expect(await transcriptOf(chat)).to.eql(['U Name a river'])
     await worker()
-    await until('the chat is answered and given back', async () => (await chat.isComplete()) && !(await chat.running()))
+    await until('the chat is answered and given back', () => isAtRest(chat), WAIT_MS)
     expect(await transcriptOf(chat)).to.eql(['U Name a river', 'A Danube'])
     expect(model.requests.map(requestOf)).to.eql([['U Name a river'], ['U Name a river']])
     const [dead, live] = await usagesOf(mill, chat)
@@ -51,7 +52,7 @@ onEachDatabase('A worker killed during a model call', (kind) => {
     expect([await chat.running(), await chat.waiting()]).to.eql([true, true])
     expect(model.requests).to.have.length(1)
     const lapses = (await rowOf(mill, chat)).claimedUntil?.getTime() ?? Number.NaN
-    await until('the other worker has answered', () => chat.isComplete(), 30_000)
+    await until('the other worker has answered', () => chat.isComplete(), WAIT_MS)
     expect(await transcriptOf(chat)).to.eql(['U hi', 'A late'])
     expect(model.requests[1]?.startedAt).to.be.at.least(lapses)
     expect(model.requests).to.have.length(2)
@@ -91,7 +92,7 @@ onEachDatabase('A turn whose workers are killed again and again', (kind) => {
       await kill(worker)
     }
     await workers.start({ app: 'clerk', options: bench.options() })
-    await until('the chat is answered and given back', async () => (await chat.isComplete()) && !(await chat.running()))
+    await until('the chat is answered and given back', () => isAtRest(chat), WAIT_MS)
     expect(await transcriptOf(chat)).to.eql(['U hi', 'A three'])
     expect(model.requests).to.have.length(3)
     expect((await usagesOf(mill, chat)).map(({ status }) => status)).to.eql(['failed', 'failed', 'succeeded'])
@@ -110,7 +111,7 @@ onEachDatabase('A turn whose workers are killed again and again', (kind) => {
       await kill(worker)
     }
     await workers.start({ app: 'clerk', options: bench.options() })
-    const failure = await until('the chat has failed', () => chat.failure())
+    const failure = await until('the chat has failed', () => chat.failure(), WAIT_MS)
     expect(failure.code).to.match(/attempts/)
     expect(model.requests).to.have.length(2)
     expect((await rowOf(mill, chat)).wantedAt).to.equal(null)

@@ -5,10 +5,11 @@ import { useBench } from '../support/mills.ts'
 import { until } from '../support/until.ts'
 import { agents } from './apps/clerk.ts'
 import { useDesk } from './support/desk.ts'
-import { expectWhole, requestOf, rowOf, transcriptOf } from './support/rows.ts'
+import { expectWhole, isAtRest, requestOf, rowOf, transcriptOf } from './support/rows.ts'
 import { type DeathAt, kill, statements, useWorkers } from './support/workers.ts'
 
 const LIMIT_MS = 120_000
+const WAIT_MS = 40_000
 const { startsCall, linksResult, insertsMessage, fences, commits, any } = statements
 
 const calls = (...names: string[]) => toolCalls(names.map((name) => ({ name, id: `call_${name}`, arguments: {} })))
@@ -35,7 +36,7 @@ onEachDatabase('A worker killed at a tool', (kind) => {
     expect(await transcriptOf(chat)).to.eql(['U hi', 'A[rate, tax, fee]', 'T(rate) succeeded'])
     expect(errands()).to.eql(['rate'])
     await worker()
-    await until('the chat is given back', async () => (await chat.isComplete()) && !(await chat.running()))
+    await until('the chat is given back', () => isAtRest(chat), WAIT_MS)
     expect(errands()).to.eql(['rate', 'tax', 'fee'])
     expect(model.requests).to.have.length(2)
     await expectWhole(mill, chat)
@@ -49,7 +50,7 @@ onEachDatabase('A worker killed at a tool', (kind) => {
     await (await worker([startsCall, linksResult, commits, startsCall])).ended
     const before = (await chat.messages()).map(({ id }) => id)
     await worker()
-    await until('the chat is given back', async () => (await chat.isComplete()) && !(await chat.running()))
+    await until('the chat is given back', () => isAtRest(chat), WAIT_MS)
     expect(errands()).to.eql(['rate', 'tax'])
     expect(model.requests).to.have.length(2)
     const [rate, tax] = model.requests[1]?.messages[1]?.tool_calls?.map(({ id }) => id) ?? []
@@ -71,7 +72,7 @@ onEachDatabase('A worker killed at a tool', (kind) => {
     await desk().visit('tax')
     expect(model.requests).to.have.length(1)
     desk().release('tax')
-    await until('the chat is answered', () => chat.isComplete())
+    await until('the chat is answered', () => chat.isComplete(), WAIT_MS)
     expect(await transcriptOf(chat)).to.eql(['U hi', 'A[tax]', 'T(tax) succeeded', 'A done'])
     expect(model.requests).to.have.length(2)
     expect(errands()).to.eql(['tax'])
@@ -99,7 +100,7 @@ onEachDatabase('A worker killed at a tool', (kind) => {
       expect(linked).to.eql(stored)
     }
     await worker()
-    await until('the chat is given back', async () => (await chat.isComplete()) && !(await chat.running()))
+    await until('the chat is given back', () => isAtRest(chat), WAIT_MS)
     expect(await transcriptOf(chat)).to.eql(['U hi', 'A[tax]', 'T(tax) succeeded', 'A done'])
     expect(errands()).to.have.length(5)
     expect(new Set(desk().visits.map(({ key }) => key)).size).to.equal(1)
@@ -115,7 +116,7 @@ onEachDatabase('A worker killed at a tool', (kind) => {
     await until('the claim has lapsed', async () => !(await chat.running()))
     await chat.addMessage({ role: 'user', content: 'never mind' })
     await worker()
-    await until('the chat is given back', async () => (await chat.isComplete()) && !(await chat.running()))
+    await until('the chat is given back', () => isAtRest(chat), WAIT_MS)
     expect(errands()).to.eql(['rate'])
     const [rate, tax] = model.requests[1]?.messages[1]?.tool_calls?.map(({ id }) => id) ?? []
     expect(requestOf(model.requests[1])).to.eql([
@@ -159,7 +160,7 @@ onEachDatabase('A worker killed at a tool', (kind) => {
     const again = await desk().visit('tax', 2)
     expect((await call()).claimedBy).to.equal((await rowOf(mill, chat)).claimedBy)
     again.answer('7 %')
-    await until('the chat is answered', () => chat.isComplete())
+    await until('the chat is answered', () => chat.isComplete(), WAIT_MS)
     expect((await call()).running()).to.equal(false)
   }).timeout(LIMIT_MS)
 
@@ -168,17 +169,15 @@ onEachDatabase('A worker killed at a tool', (kind) => {
     const mill = await bench.connect({ agents })
     const chat = await mill.chats.create({ agent: 'clerk' })
     desk().hold('rate')
+    const both = [await worker(), await worker()]
     await chat.askLater('hi', { enqueue: true })
-    const first = await worker()
-    await worker()
-    const visit = await desk().visit('rate')
-    desk().release('rate')
-    desk().hold('rate')
-    await bench.redis.restart()
-    expect(visit.pid).to.be.a('number')
-    await kill(first)
-    desk().release('rate')
-    await until('the chat is given back', async () => (await chat.isComplete()) && !(await chat.running()))
+    const { pid } = await desk().visit('rate')
+    await Promise.all(both.filter((process) => process.pid === pid).map(kill))
+    const again = await desk().visit('rate', 2)
+    expect(again.pid).to.not.equal(pid)
+    again.answer('1.1')
+    await until('the chat is given back', () => isAtRest(chat), WAIT_MS)
+    expect(await transcriptOf(chat)).to.eql(['U hi', 'A[rate]', 'T(rate) succeeded', 'A done'])
     expect(model.requests).to.have.length(2)
     await expectWhole(mill, chat)
   }).timeout(LIMIT_MS)
@@ -222,7 +221,7 @@ onEachDatabase('A worker killed after its tool has charged a card', (kind) => {
     await desk().visit('paid')
     await kill(first)
     await worker()
-    await until('the chat is answered', () => chat.isComplete())
+    await until('the chat is answered', () => chat.isComplete(), WAIT_MS)
     expect(desk().of('pay')).to.have.length(1)
     expect(await transcriptOf(chat)).to.eql(['U charge 5', 'A[charge]', 'T(charge) interrupted', 'A I do not know'])
     expect((await chat.messages())[2]?.content).to.match(/unknown/)

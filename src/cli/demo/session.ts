@@ -8,7 +8,7 @@ import { ConfigurationError, type ConnectOptions, Threadmill } from '../../index
 import { demoModelName, startDemoModel } from '../../testing/index.ts'
 import { demoAgent } from './agent.ts'
 import type { Closers } from './closers.ts'
-import { startWorkerProcess, type WorkerProcess } from './worker-processes.ts'
+import { makeWorkerProcess } from './worker-processes.ts'
 
 /** A running demo. */
 export interface Session {
@@ -31,11 +31,16 @@ const killAfterMs = 8_000
  */
 export async function startSession(closers: Closers, note: (line: string) => void): Promise<Session> {
   const settings = resolveSettings()
+  const workers = Array.from({ length: workerCount }, () => makeWorkerProcess())
+  const stopWorkers = () => Promise.all(workers.map((worker) => worker.stop(killAfterMs)))
+  await closers.add(stopWorkers)
   const [services, model] = await allOf([startServices(settings, closers, note), chooseModel(settings, closers, note)])
   const options: ConnectOptions = { ...services, ...model, shutdownGraceMs: graceMs }
   const mill = await Threadmill.connect({ ...options, agents: [demoAgent], migrate: true })
   await closers.add(() => mill.close())
-  const workers = await allOf(Array.from({ length: workerCount }, () => startWorker(options, closers)))
+  // Again, and so before what they are connected to.
+  await closers.add(stopWorkers)
+  await allOf(workers.map((worker) => worker.start(options)))
   note(`Workers: processes ${workers.map((worker) => worker.pid).join(' and ')}.`)
   const workersGone = Promise.all(workers.map((worker) => worker.ended)).then((ends) => {
     throw new ConfigurationError(`No worker process is left (${ends.join(', ')}): start the demo again.`)
@@ -84,12 +89,6 @@ async function chooseModel(
     openaiBaseUrl: openaiBaseUrl ?? undefined,
     model: model ?? defaultModel,
   }
-}
-
-async function startWorker(options: ConnectOptions, closers: Closers): Promise<WorkerProcess> {
-  const worker = await startWorkerProcess(options)
-  await closers.add(() => worker.stop(killAfterMs))
-  return worker
 }
 
 /** Like `Promise.all`, but waits for every one of them before it fails, so that what started can be ended. */

@@ -1,5 +1,4 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { ConfigurationError, type ConnectOptions } from '../../index.ts'
@@ -10,31 +9,43 @@ export interface WorkerProcess {
   readonly pid: number
   /** Resolves when the process is gone, with how it ended. */
   readonly ended: Promise<string>
+  /**
+   * Connects it, and resolves when it takes jobs.
+   * @throws {ConfigurationError} when it ends, or is not ready in time.
+   */
+  start(options: ConnectOptions): Promise<void>
   /** Lets it finish its moves, then ends it; kills it when it is still there after the limit. Safe to call again. */
   stop(limitMs: number): Promise<void>
 }
 
-const startLimitMs = 30_000
+const startLimitMs = 60_000
 const keptOutput = 4_000
 
-/**
- * Starts a worker process and waits until it takes jobs.
- * @throws {ConfigurationError} when it ends, or is not ready in time.
- */
-export async function startWorkerProcess(options: ConnectOptions): Promise<WorkerProcess> {
+/** Makes a worker process. It loads its code while the services that it will be connected to are still being started. */
+export function makeWorkerProcess(): WorkerProcess {
   const script = new URL(`./worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url)
   const child = fork(fileURLToPath(script), [], {
     execArgv: loader(script),
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })
-  const ended = once(child, 'exit').then(([code, signal]) => String(signal ?? `exit code ${code}`))
-  try {
-    await ready(child, options)
-  } catch (error) {
-    child.kill('SIGKILL')
-    throw error
+  let complaint = ''
+  child.stderr?.setEncoding('utf8').on('data', (part: string) => {
+    complaint = (complaint + part).slice(-keptOutput)
+  })
+  const ended = new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(error.message))
+    child.once('exit', (code, signal) => resolve(String(signal ?? `exit code ${code}`)))
+  })
+  return {
+    pid: child.pid ?? 0,
+    ended,
+    async start(options) {
+      const problem = await problemOf(child, ended, options)
+      if (problem === null) return
+      throw new ConfigurationError(`A worker process did not start: ${problem}\n${complaint}`.trim())
+    },
+    stop: (limitMs) => stop(child, ended, limitMs),
   }
-  return { pid: child.pid ?? 0, ended, stop: (limitMs) => stop(child, ended, limitMs) }
 }
 
 function loader(script: URL): string[] {
@@ -42,20 +53,15 @@ function loader(script: URL): string[] {
   return ['--import', pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href]
 }
 
-function ready(child: ChildProcess, options: ConnectOptions): Promise<void> {
-  let complaint = ''
-  child.stderr?.setEncoding('utf8').on('data', (part: string) => {
-    complaint = (complaint + part).slice(-keptOutput)
-  })
-  return new Promise((resolve, reject) => {
+/** What keeps it from taking jobs, null once it takes them. */
+function problemOf(child: ChildProcess, ended: Promise<string>, options: ConnectOptions): Promise<string | null> {
+  return new Promise((resolve) => {
     const settle = (problem: string | null): void => {
       clearTimeout(timer)
-      if (problem === null) resolve()
-      else reject(new ConfigurationError(`A worker process did not start: ${problem}\n${complaint}`.trim()))
+      resolve(problem)
     }
     const timer = setTimeout(() => settle(`it was not ready within ${startLimitMs / 1000} s`), startLimitMs)
-    child.once('error', (error) => settle(error.message))
-    child.once('exit', (code, signal) => settle(`it ended (${signal ?? `exit code ${code}`})`))
+    void ended.then((how) => settle(`it ended (${how})`))
     child.once('message', (reply: WorkerReply) => {
       settle(reply.kind === 'ready' ? null : `${reply.message} (${reply.code})`)
     })

@@ -26,6 +26,11 @@ export function requestOf(request: LoggedRequest | undefined): string[] {
   })
 }
 
+/** Whether the chat is answered and nobody holds it any more. */
+export async function isAtRest(chat: Chat): Promise<boolean> {
+  return (await chat.isComplete()) && !(await chat.running())
+}
+
 /** A chat's usage entries, the oldest first. */
 export async function usagesOf(mill: Threadmill, chat: Chat): Promise<UsageRow[]> {
   const order: [string, string][] = [
