@@ -192,7 +192,8 @@ export async function releaseChat(db: Database, release: Release): Promise<boole
       (wish.kind === 'later' ? '' : 'attempts = 0, ') +
       `put_off = ${wish.kind === 'put-off' ? 'put_off + 1' : '0'}, ` +
       `wanted_at = CASE WHEN wanted_seq <> $seen THEN wanted_at ELSE ${due} END, ` +
-      'cancel_turn = CASE WHEN wanted_seq <> $seen THEN cancel_turn ELSE NULL END, ' +
+      // Whoever goes on with the turn has to carry its cancel out.
+      (wish.kind === 'none' ? 'cancel_turn = CASE WHEN wanted_seq <> $seen THEN cancel_turn ELSE NULL END, ' : '') +
       // A wish that came after the last look deserves a try of its own.
       'failure = CASE WHEN wanted_seq <> $seen THEN NULL ELSE $failure END, ' +
       `wanted_queue = $queue, updated_at = ${now} WHERE id = $chatId AND ${live(db)}`,

@@ -1,4 +1,4 @@
-import type { ModelStatic, Sequelize } from 'sequelize'
+import type { CreationAttributes, Model, ModelStatic, Sequelize } from 'sequelize'
 import { type ChatRecord, defineChat } from './chat.ts'
 import { tableNames } from './database.ts'
 import { defineMessage, type MessageRecord } from './message.ts'
@@ -37,4 +37,9 @@ export function defineModels(sequelize: Sequelize, tablePrefix: string): Models 
   Message.hasMany(Usage, { as: 'usages', foreignKey: 'messageId' })
   Usage.belongsTo(Message, { as: 'message', foreignKey: 'messageId' })
   return { Chat, Message, ToolCall, QueuedMessage, Usage }
+}
+
+/** A stored row, read by other means, as its model's record. Raw: otherwise Sequelize leaves its times out. */
+export function recordOf<Stored extends Model>(model: ModelStatic<Stored>, row: CreationAttributes<Stored>): Stored {
+  return model.build({ ...row }, { isNewRecord: false, raw: true })
 }

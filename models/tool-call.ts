@@ -91,6 +91,8 @@ export function defineToolCall(sequelize: Sequelize, tableName: string): ModelSt
   for (const hook of ['beforeSave', 'beforeBulkCreate', 'beforeBulkUpdate', 'beforeUpsert'] as const) {
     ToolCall.addHook(hook, 'readOnly', refuseWrite)
   }
+  // No hook tells of these; Sequelize's other ways to count up and down come down to this one.
+  Object.assign(ToolCall, { increment: async () => refuseWrite() })
   return ToolCall as unknown as ModelStatic<ToolCallRecord>
 }
 

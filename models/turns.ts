@@ -49,8 +49,8 @@ export function freshCallId(): string {
 }
 
 /**
- * Marks a call as being executed under this claim. False = it was answered, or the decision that it rests on has
- * changed: look again.
+ * Marks a call as being executed under this claim. False = it was answered, the decision that it rests on has changed,
+ * or the turn was cancelled: look again.
  */
 export async function startToolCall(
   db: Database,
@@ -58,7 +58,7 @@ export async function startToolCall(
   call: { readonly id: string; readonly approval: Approval | null; readonly ttlMs: number },
 ): Promise<boolean> {
   return db.transaction(async (transaction) => {
-    await fence(db, transaction, key)
+    if (!(await fence(db, transaction, key, { unlessCancelled: true }))) return false
     const rows = await db.write(
       `UPDATE ${db.tables.toolCalls} SET claimed_by = $claimId, claimed_until = ${db.dialect.nowPlus('$ttlMs')}, ` +
         `started_at = ${db.dialect.now}, updated_at = ${db.dialect.now}, ` +

@@ -1,11 +1,12 @@
 import { DataTypes } from 'sequelize'
+import { exactCollation } from './collation.ts'
 import type { Migration } from './migration.ts'
 
 /** Chats, their messages and tool calls, the queue of user messages, and the ledger of attempts at models. */
 export const conversations: Migration = {
   name: '0001-conversations',
   async up({ queryInterface, tables, transaction }) {
-    const options = { charset: 'utf8mb4', collate: 'utf8mb4_bin', transaction }
+    const options = { charset: 'utf8mb4', collate: await exactCollation(queryInterface, transaction), transaction }
     const id = { type: DataTypes.STRING(36), allowNull: false, primaryKey: true }
     const count = { type: DataTypes.INTEGER, allowNull: false, defaultValue: 0 }
     const time = { type: DataTypes.DATE(3), allowNull: false }

@@ -1,3 +1,4 @@
+import { recordOf } from '../../models/index.ts'
 import type { ChatRow, Failure, ToolCallRow } from '../../models/rows.ts'
 import type { ToolCallRecord } from '../../models/tool-call.ts'
 import { readUsages } from '../../models/usages.ts'
@@ -54,7 +55,7 @@ export abstract class ChatReadings extends ChatSettings {
   async pendingApprovals(): Promise<ToolCallRecord[]> {
     const { look, transcript } = await this.read()
     const undecided = openCalls(transcript).filter((call) => this.awaitsApproval(look.chat, call))
-    return undecided.map((call) => this.deps.models.ToolCall.build(call, { isNewRecord: false }))
+    return undecided.map((call) => recordOf(this.deps.models.ToolCall, call))
   }
 
   /** A call that no run has looked at yet awaits approval too, if its tool always asks for it. */

@@ -1,5 +1,6 @@
 import { v7 as uuid } from 'uuid'
 import { decide } from '../../models/decisions.ts'
+import { recordOf } from '../../models/index.ts'
 import { enqueueMessage, unqueueMessage } from '../../models/queue.ts'
 import type { QueuedMessageRecord } from '../../models/queued-message.ts'
 import type { Json } from '../../models/rows.ts'
@@ -84,7 +85,7 @@ export abstract class ChatRequests extends ChatReadings {
     )
     publish(this.id, { type: 'queued', queuedId: id, content: text, steer })
     if (wake) await ports.bell.ring(this.id, 'complete')
-    return models.QueuedMessage.build(row, { isNewRecord: false })
+    return recordOf(models.QueuedMessage, row)
   }
 
   /** What waits in the queue, oldest first. (S59) */

@@ -37,7 +37,8 @@ export class Claims {
    * @throws {ChatNotFoundError} when there is no such chat.
    */
   async take(chatId: string, reason: TakeFor): Promise<Taken> {
-    const { db, lock, ttlMs } = this.#options
+    const { db, lock, renewer, ttlMs } = this.#options
+    await renewer.ready()
     const claimId = uuid()
     const begun = moment()
     if (await lock.acquire(chatId, claimId)) {

@@ -17,5 +17,7 @@ export type ToRenewal =
   | { readonly type: 'close' }
 
 export type FromRenewal =
+  /** The thread is up: what it is told to hold is renewed. */
+  | { readonly type: 'up' }
   | { readonly type: 'renewed'; readonly claimId: string; readonly elapsed: number }
   | { readonly type: 'lost'; readonly claimId: string }

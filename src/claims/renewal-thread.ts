@@ -62,3 +62,4 @@ parentPort?.on('message', (message: ToRenewal) => {
       return message satisfies never
   }
 })
+say({ type: 'up' })

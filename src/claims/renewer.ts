@@ -24,12 +24,22 @@ export class Renewer {
   readonly #logger: Logger
   readonly #kept = new Map<string, KeptClaim>()
   #thread: Worker | null = null
+  #up: Promise<void> = Promise.resolve()
   #heartbeat: NodeJS.Timeout | null = null
   #closing = false
 
   constructor(setup: RenewalSetup, logger: Logger) {
     this.#setup = setup
     this.#logger = logger
+  }
+
+  /**
+   * Starts the thread if need be and resolves once it renews: a claim that is taken before could lapse meanwhile. Resolves
+   * too when the thread can't be started; claims are lost in time then.
+   */
+  ready(): Promise<void> {
+    if (!this.#closing) this.#thread ??= this.#start()
+    return this.#up
   }
 
   keep(claim: KeptClaim): void {
@@ -68,6 +78,10 @@ export class Renewer {
 
   #start(): Worker {
     const thread = new Worker(threadEntry(), { workerData: this.#setup, name: 'threadmill-renewal' })
+    this.#up = new Promise((resolve) => {
+      thread.once('message', () => resolve())
+      thread.once('exit', () => resolve())
+    })
     thread.on('message', (message: FromRenewal) => this.#hear(message))
     thread.on('error', (error) => this.#restart(error))
     thread.unref()
@@ -86,6 +100,7 @@ export class Renewer {
   }
 
   #hear(message: FromRenewal): void {
+    if (message.type === 'up') return
     const claim = this.#kept.get(message.claimId)
     if (claim === undefined) return
     if (message.type === 'renewed') {
@@ -102,7 +117,8 @@ export class Renewer {
 function threadEntry(): URL {
   if (!import.meta.url.endsWith('.ts')) return new URL('./renewal-thread.js', import.meta.url)
   const source = new URL('./renewal-thread.ts', import.meta.url).href
-  const loader = pathToFileURL(createRequire(import.meta.url).resolve('tsx/esm/api')).href
+  // Required, it resolves to its CommonJS half, which does not find its own hooks when it is imported.
+  const loader = new URL('./index.mjs', pathToFileURL(createRequire(import.meta.url).resolve('tsx/esm/api'))).href
   const code = `import { register } from ${JSON.stringify(loader)}; register(); await import(${JSON.stringify(source)})`
   return new URL(`data:text/javascript,${encodeURIComponent(code)}`)
 }

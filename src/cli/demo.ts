@@ -1,4 +1,4 @@
-import { ThreadmillError } from '../index.ts'
+import { ArgumentError, ThreadmillError } from '../index.ts'
 import { demoAgent } from './demo/agent.ts'
 import { Closers } from './demo/closers.ts'
 import { converse } from './demo/conversation.ts'
@@ -30,6 +30,8 @@ async function main(options: DemoOptions): Promise<number> {
   try {
     return await run(options, { closers, interrupts, screen, note })
   } catch (error) {
+    // Ctrl-C also ended children that were still being started: what they complain of is no news.
+    if (interrupts.leaving.aborted) return interrupts.code
     note(describe(error))
     return exitCodes.failed
   } finally {
@@ -49,6 +51,9 @@ async function run(options: DemoOptions, { closers, interrupts, screen, note }: 
   if (interrupts.leaving.aborted) return interrupts.code
   const { chats } = session.mill
   const chat = options.chat === null ? await chats.create({ agent: demoAgent }) : await chats.find(options.chat)
+  if (chat.agent !== demoAgent.name) {
+    throw new ArgumentError(`Chat ${chat.id} is not one of a demo, so the agent here is not its own: name another.`)
+  }
   note(`Chat: ${chat.id}.`)
   // Of a new chat everything is news.
   const events = chat.events(options.chat === null ? { after: '0' } : {})

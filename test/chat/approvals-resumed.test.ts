@@ -9,7 +9,7 @@ import { lastCall, lastCalls, resultsById, roles } from './support/rows.ts'
 import { call, freshId, recording } from './support/tools.ts'
 
 onEachDatabase('A round with calls that need approval', (kind) => {
-  const bench = useBench(kind)
+  const bench = useBench(kind, { claimTtlMs: 30_000 })
 
   /** Runs the chat's wish in workers of a process of its own, which ends then. */
   async function inNewWorkers(agent: Agent, chatId: string, done: (chat: Chat) => Promise<boolean>): Promise<void> {

@@ -9,7 +9,7 @@ import { change, chatRow, lastCall, lastCalls, resultsById, roles } from './supp
 import { call, freshId, recording } from './support/tools.ts'
 
 onEachDatabase('A call that needs approval', (kind) => {
-  const bench = useBench(kind)
+  const bench = useBench(kind, { claimTtlMs: 30_000 })
 
   /** A chat that waits for a decision about one call of `wipe`, and what another process sees of it. */
   async function parked(...later: Reply[]) {

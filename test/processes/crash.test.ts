@@ -12,7 +12,7 @@ const LIMIT_MS = 90_000
 const WAIT_MS = 40_000
 
 onEachDatabase('A worker killed during a model call', (kind) => {
-  const bench = useBench(kind)
+  const bench = useBench(kind, { claimTtlMs: 2_500 })
   const workers = useWorkers()
   const worker = (options: { claimTtlMs?: number } = {}) =>
     workers.start({ app: 'clerk', options: { ...bench.options(), ...options } })
@@ -60,7 +60,7 @@ onEachDatabase('A worker killed during a model call', (kind) => {
 
   it('is not running any more once its claim has lapsed, within 60 s, without anyone writing (S3)', async () => {
     const held = gate(text('never sent'))
-    await bench.script([held])
+    await bench.script([held, text('late')])
     const mill = await bench.connect({ agents })
     const chat = await mill.chats.create()
     const first = await worker()
@@ -73,11 +73,12 @@ onEachDatabase('A worker killed during a model call', (kind) => {
     expect(before.claimedBy).to.be.a('string')
     const { claimTtlMs } = resolveSettings({}, {})
     expect(claimTtlMs).to.be.at.most(60_000)
+    expect((await chat.complete())?.content).to.equal('late')
   }).timeout(LIMIT_MS)
 })
 
 onEachDatabase('A turn whose workers are killed again and again', (kind) => {
-  const bench = useBench(kind)
+  const bench = useBench(kind, { claimTtlMs: 2_500 })
   const workers = useWorkers()
 
   it('is answered by the third one, once (B39)', async () => {

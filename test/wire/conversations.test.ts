@@ -14,7 +14,6 @@ import {
   type Conversation,
   contentText,
   hasOtherInput,
-  lastResults,
   type RecordedMessage,
   readConversation,
   recordedFiles,
@@ -75,12 +74,12 @@ if (files.length === 0) {
           chat = await mill.chats.create({ agent: agentName(conversation.file, step.streaming) })
           made = []
         }
-        console.time('prep');await prepare(chat, conversation, step);console.timeEnd('prep');console.time('run')
+        await prepare(chat, conversation, step)
         await mill.jobs.complete.enqueue(chat)
-        await untilAtRest(chat.id);console.timeEnd('run');console.time('cmp')
+        await untilAtRest(chat.id)
         expect(requests, 'requests sent').to.have.length(step.to + 1)
         for (let index = step.from; index <= step.to; index++) made.push(index)
-        await compareChat(mill, chat, conversation, made);console.timeEnd('cmp')
+        await compareChat(mill, chat, conversation, made)
       }
       for (const [index, { request }] of conversation.exchanges.entries()) {
         const sent = requests[index]

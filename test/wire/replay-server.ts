@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { type Conversation, lastResults, type RecordedMessage } from './recordings.ts'
 
-/** Request bodies and pieces of replies in bytes: odd, so that events and characters are cut anywhere. */
+/** The size of the pieces that a reply is sent in, in bytes: odd, so that events and characters are cut anywhere. */
 const PIECE = 1_021
 
 interface Replayed {
@@ -47,7 +47,7 @@ export class ReplayServer {
     const [, name = '', ...path] = decodeURIComponent(request.url ?? '').split('/')
     const replayed = this.#replayed.get(name)
     if (replayed === undefined) return refuse(response, `No conversation ${name} is being replayed`)
-    if (path.join('/') === 'result') return this.#result(replayed, body.callId, response)
+    if (path.join('/') === 'result') return sendResult(replayed, body.callId, response)
     const exchange = replayed.conversation.exchanges[replayed.requests.length]
     replayed.requests.push(body)
     if (exchange === undefined) return refuse(response, 'No exchange was recorded after the last one')
@@ -62,11 +62,13 @@ export class ReplayServer {
     }
     response.end()
   }
+}
 
-  #result({ conversation, requests }: Replayed, callId: string, response: ServerResponse): void {
-    const next = conversation.exchanges[requests.length]
-    const content = lastResults(next?.request.body.messages ?? []).get(callId)
-    if (content === undefined) return refuse(response, `No result was recorded for ${callId}`)
+function sendResult({ conversation, requests }: Replayed, callId: string, response: ServerResponse): void {
+  const next = conversation.exchanges[requests.length]
+  const content = lastResults(next?.request.body.messages ?? []).get(callId)
+  if (content === undefined) refuse(response, `No result was recorded for ${callId}`)
+  else {
     response.writeHead(200, { 'content-type': 'application/json' })
     response.end(JSON.stringify({ content }))
   }

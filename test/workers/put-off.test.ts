@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { defineAgent, MissingAgentError, type Threadmill } from '../../src/index.ts'
+import { defineAgent, MissingAgentError } from '../../src/index.ts'
 import { text } from '../../src/testing/index.ts'
 import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
@@ -17,6 +17,8 @@ onEachDatabase('A worker without the chat’s agent', (kind) => {
   /** A chat of `support` that a web process wants run. */
   async function wanted() {
     const web = await bench.connect({ agents: [support] })
+    // Those of earlier tests would be lifted too.
+    await web.models.Chat.destroy({ where: {} })
     const chat = await web.chats.create({ agent: support })
     await chat.askLater('help', { enqueue: true })
     const read = async () => {
@@ -24,16 +26,16 @@ onEachDatabase('A worker without the chat’s agent', (kind) => {
       if (record === null) throw new Error('The chat is gone')
       return record.get({ plain: true })
     }
-    return { chat, read }
+    const mark = (values: { putOff?: number; wantedAt?: Date }) =>
+      web.models.Chat.update(values, { where: { id: chat.id } })
+    /** As if the time of the wish had come. */
+    const comeDue = () => mark({ wantedAt: new Date(Date.now() - 1_000) })
+    return { chat, read, mark, comeDue }
   }
-
-  /** As if the time of the wish had come. */
-  const comeDue = (mill: Threadmill, id: string) =>
-    mill.models.Chat.update({ wantedAt: new Date(Date.now() - 1_000) }, { where: { id } })
 
   it('does not take it, and puts it off for longer each time (R26)', async () => {
     await bench.script(text('never asked'))
-    const { chat, read } = await wanted()
+    const { chat, read, comeDue } = await wanted()
     const worker = await bench.connect({ agents: [sales] })
     for (const [times, delay] of seconds.slice(0, 8).entries()) {
       const before = Date.now()
@@ -44,7 +46,7 @@ onEachDatabase('A worker without the chat’s agent', (kind) => {
       const off = (row.wantedAt?.getTime() ?? 0) - before
       expect(off / 1_000, `the ${times + 1}. time`).to.be.within(delay - 0.1, delay + 10)
       expect(await worker.jobs.complete.perform(chat.id, never), 'before its time').to.equal('not wanted')
-      await comeDue(worker, chat.id)
+      await comeDue()
     }
     expect(bench.model.requests).to.have.length(0)
     expect(await chat.messages()).to.have.length(1)
@@ -53,11 +55,11 @@ onEachDatabase('A worker without the chat’s agent', (kind) => {
   it('fails it after ten minutes of that, and says what to do (R26)', async () => {
     await bench.script(text('never asked'))
     expect(seconds.reduce((sum, delay) => sum + delay)).to.be.within(590, 610)
-    const { chat, read } = await wanted()
+    const { chat, read, comeDue } = await wanted()
     const worker = await bench.connect({ agents: [sales] })
     for (const _ of seconds) {
       expect(await worker.jobs.complete.perform(chat.id, never)).to.equal('put off')
-      await comeDue(worker, chat.id)
+      await comeDue()
     }
     const error = await errorFrom(() => worker.jobs.complete.perform(chat.id, never))
     expect(error).to.be.instanceOf(MissingAgentError)
@@ -74,11 +76,13 @@ onEachDatabase('A worker without the chat’s agent', (kind) => {
 
   it('leaves it to one that has the agent, which is woken when it starts (R26)', async () => {
     await bench.script(text('hello'))
-    const { chat, read } = await wanted()
+    const { chat, read, mark } = await wanted()
     const stranger = await bench.connect({ agents: [sales] })
     await stranger.startWorkers().ready()
     await until('it is put off twice', async () => (await read()).putOff >= 2)
     expect(bench.model.requests).to.have.length(0)
+    await stranger.close()
+    await mark({ putOff: 9, wantedAt: new Date(Date.now() + 600_000) })
     const colleague = await bench.connect({ agents: [support] })
     await colleague.startWorkers().ready()
     await until('it is answered', async () => (await chat.messages()).at(-1)?.content === 'hello')
@@ -88,11 +92,12 @@ onEachDatabase('A worker without the chat’s agent', (kind) => {
 
   it('and the failure that this became is lifted by the start of one that has the agent (R26)', async () => {
     await bench.script(text('hello'))
-    const { chat, read } = await wanted()
+    const { chat, read, mark } = await wanted()
     const stranger = await bench.connect({ agents: [sales] })
-    await stranger.models.Chat.update({ putOff: seconds.length }, { where: { id: chat.id } })
+    await mark({ putOff: seconds.length })
     await stranger.startWorkers().ready()
     await until('it failed', async () => (await chat.failure()) !== null)
+    await stranger.close()
     const colleague = await bench.connect({ agents: [support] })
     await colleague.startWorkers().ready()
     await until('it is answered', async () => (await chat.messages()).at(-1)?.content === 'hello')

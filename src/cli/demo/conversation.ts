@@ -1,7 +1,7 @@
 import type { ToolCallRecord } from '../../index.ts'
 import type { TurnEnd } from './follow.ts'
 import type { Lines } from './lines.ts'
-import { exitCodes, type Stage, stopTurn, tellEnd } from './once.ts'
+import { exitCodes, leave, type Stage, stopTurn, tellEnd } from './once.ts'
 
 const prompt = '› '
 const question = 'approve? y(es), n(o), a(lways) › '
@@ -25,11 +25,6 @@ export async function converse(stage: Stage, lines: Lines): Promise<number> {
   }
 }
 
-function leave(stage: Stage, end: TurnEnd): number {
-  tellEnd(stage, end)
-  return end.kind === 'left' ? stage.interrupts.code : exitCodes[end.kind]
-}
-
 /** The next message, null when the person leaves. */
 async function nextMessage({ interrupts, screen }: Stage, lines: Lines): Promise<string | null> {
   let presses = 0
@@ -38,14 +33,15 @@ async function nextMessage({ interrupts, screen }: Stage, lines: Lines): Promise
     const line = await lines.ask(prompt)
     if (line === 'end' || interrupts.leaving.aborted) return null
     if (line === 'interrupted') {
-      screen.typed()
+      if (lines.terminal) screen.typed()
       if (++presses === 2) return null
       screen.line('Ctrl-C again, or /quit, leaves')
       continue
     }
     presses = 0
-    screen.typed()
     const text = line.text.trim()
+    if (lines.terminal) screen.typed()
+    else screen.paragraph(`${prompt}${text}`)
     if (text === '/quit') return null
     if (text.startsWith('/')) screen.line(`there is no command ${text}: only /quit`)
     else if (text !== '') return text
@@ -87,7 +83,7 @@ type Decision = 'yes' | 'no' | 'always'
 async function askAbout(lines: Lines, screen: Stage['screen']): Promise<Decision | 'end' | 'interrupted'> {
   for (;;) {
     const line = await lines.ask(question)
-    screen.typed()
+    if (lines.terminal) screen.typed()
     if (line === 'end' || line === 'interrupted') return line
     const word = line.text.trim().toLowerCase()
     const decision = (['yes', 'no', 'always'] as const).find((one) => word !== '' && one.startsWith(word))

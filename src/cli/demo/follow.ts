@@ -1,4 +1,4 @@
-import type { Chat, ChatEvent, Failure } from '../../index.ts'
+import { type Chat, type ChatEvent, ChatNotFoundError, type Failure } from '../../index.ts'
 import type { Screen } from './screen.ts'
 import type { Session } from './session.ts'
 
@@ -46,6 +46,7 @@ export class Follower {
   /**
    * Shows what happens until the chat rests.
    * @throws {ConfigurationError} when no worker is left.
+   * @throws {ChatNotFoundError} when the chat was deleted.
    */
   async follow(): Promise<TurnEnd> {
     for (let silent = 0; ; ) {
@@ -66,15 +67,11 @@ export class Follower {
   /** How the chat rests, by its row; null while it runs or is wanted. */
   async rest(): Promise<TurnEnd | null> {
     const row = await this.#session.mill.models.Chat.findByPk(this.chat.id)
-    if (row === null) return { kind: 'cancelled' }
+    if (row === null) throw new ChatNotFoundError(`Chat ${this.chat.id} was deleted.`, { chatId: this.chat.id })
     if (row.wantedAt !== null || row.claimedBy !== null) return null
     if (row.failure !== null) return { kind: 'failed', failure: row.failure }
     if (row.parked) return { kind: 'parked' }
     return { kind: row.cancelledTurn === row.turn ? 'cancelled' : 'answered' }
-  }
-
-  async close(): Promise<void> {
-    await this.#events.return?.()
   }
 
   async #wait(): Promise<ChatEvent | 'silence' | 'left'> {

@@ -7,17 +7,18 @@ export type NoLine = 'end' | 'interrupted'
 export class Lines {
   readonly #input: Interface
   readonly #waiting: string[] = []
-  readonly #terminal: boolean
+  /** Whether a person types into a terminal, which shows what is typed. */
+  readonly terminal: boolean
   #asker: ((line: { readonly text: string } | NoLine) => void) | null = null
   #ended = false
 
   /** @param onInterrupt Ctrl-C, where the terminal reports it as a key. */
   constructor(onInterrupt: () => void) {
-    this.#terminal = process.stdin.isTTY === true && process.stdout.isTTY === true
+    this.terminal = process.stdin.isTTY === true && process.stdout.isTTY === true
     this.#input = createInterface({
       input: process.stdin,
-      ...(this.#terminal ? { output: process.stdout } : {}),
-      terminal: this.#terminal,
+      ...(this.terminal ? { output: process.stdout } : {}),
+      terminal: this.terminal,
     })
     this.#input.on('line', (text) => this.#give(text))
     this.#input.on('SIGINT', onInterrupt)
@@ -32,7 +33,7 @@ export class Lines {
     const early = this.#waiting.shift()
     if (early !== undefined) return Promise.resolve({ text: early })
     if (this.#ended) return Promise.resolve('end')
-    if (this.#terminal) {
+    if (this.terminal) {
       this.#input.setPrompt(prompt)
       this.#input.prompt()
     }
@@ -44,7 +45,10 @@ export class Lines {
   /** Ends a wait for a line; what was typed so far is dropped. */
   interrupt(): void {
     if (this.#asker === null) return
-    if (this.#terminal) this.#input.write(null, { ctrl: true, name: 'u' })
+    if (this.terminal) {
+      this.#input.write(null, { ctrl: true, name: 'u' })
+      process.stdout.write('\n')
+    }
     this.#answer('interrupted')
   }
 

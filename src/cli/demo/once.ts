@@ -15,13 +15,14 @@ export interface Stage {
   readonly note: (line: string) => void
 }
 
-export const exitCodes = { answered: 0, failed: 1, parked: 3, cancelled: 130, left: 143 } as const
+/** The code that each end of a turn has for a script. */
+export const exitCodes = { answered: 0, failed: 1, parked: 3, cancelled: 130 } as const
 
 /** Answers one message, or goes on with a stored chat, and returns the exit code. */
 export async function runOnce(stage: Stage, options: DemoOptions): Promise<number> {
   const { chat, follower, interrupts } = stage
   interrupts.onPress(() => void stopTurn(stage))
-  if (options.chat !== null && (options.approve || options.once === null)) {
+  if (options.chat !== null && options.approve) {
     const end = await goOn(stage, options)
     if (options.once === null || end.kind !== 'answered') return leave(stage, end)
   }
@@ -59,11 +60,12 @@ export function tellEnd({ chat, screen, note }: Stage, end: TurnEnd): void {
 }
 
 /** Shows a card for each call that waits for a decision. */
-export async function showCards({ chat, screen }: Stage): Promise<void> {
+async function showCards({ chat, screen }: Stage): Promise<void> {
   for (const call of await chat.pendingApprovals()) screen.card(call)
 }
 
-function leave(stage: Stage, end: TurnEnd): number {
+/** Says what has to be said at the end, and gives the exit code. */
+export function leave(stage: Stage, end: TurnEnd): number {
   tellEnd(stage, end)
   return end.kind === 'left' ? stage.interrupts.code : exitCodes[end.kind]
 }
@@ -73,7 +75,7 @@ async function goOn(stage: Stage, options: DemoOptions): Promise<TurnEnd> {
   const { mill, chat, follower, screen } = stage
   const rest = await follower.rest()
   if (rest?.kind === 'answered') {
-    screen.line('nothing waits in this chat')
+    if (options.once === null) screen.line('nothing waits in this chat')
     return rest
   }
   if (rest?.kind === 'parked') return approving(stage, options, rest)

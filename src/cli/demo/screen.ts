@@ -1,5 +1,4 @@
 import type { WriteStream } from 'node:tty'
-import { stripVTControlCharacters } from 'node:util'
 import type { ChatEvent, EventToolCall, Message } from '../../index.ts'
 
 const longestDetail = 200
@@ -118,9 +117,9 @@ export class Screen {
   }
 }
 
-/** Models and files can hold anything, terminal commands included: only text comes through. */
+/** Models and files can hold anything, terminal commands included: without their control characters they are only text. */
 function visible(text: string): string {
-  return stripVTControlCharacters(text).replace(/[\p{Cc}]/gu, (control) => (/[\n\t]/.test(control) ? control : ''))
+  return text.replace(/[^\P{Cc}\n\t]/gu, '')
 }
 
 /** A value on one line, cut where it is long. */
