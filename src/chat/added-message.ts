@@ -4,6 +4,7 @@ import type { AddedMessage } from '../../models/adding.ts'
 import type { ToolCallRow } from '../../models/rows.ts'
 import { freshCallId } from '../../models/turns.ts'
 import { ArgumentError } from '../errors.ts'
+import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 
 /** A message to add by hand. */
 export type AddedMessageInput =
@@ -24,13 +25,14 @@ export type AddedMessageInput =
   | { readonly role: 'tool'; readonly content: string; readonly toolCallId: string; readonly isError?: boolean }
 
 const json: z.ZodType<Record<string, unknown>> = z.record(z.string(), z.unknown())
+const text = z.string().refine(isWithinLimit, `may have ${TEXT_LIMIT_BYTES} bytes at most`)
 const schema = z.discriminatedUnion('role', [
-  z.strictObject({ role: z.literal('system'), content: z.string() }),
-  z.strictObject({ role: z.literal('user'), content: z.string() }),
+  z.strictObject({ role: z.literal('system'), content: text }),
+  z.strictObject({ role: z.literal('user'), content: text }),
   z.strictObject({
     role: z.literal('assistant'),
-    content: z.string().nullish(),
-    thinking: z.string().nullish(),
+    content: text.nullish(),
+    thinking: text.nullish(),
     finishReason: z.string().nullish(),
     toolCalls: z
       .array(
@@ -44,7 +46,7 @@ const schema = z.discriminatedUnion('role', [
   }),
   z.strictObject({
     role: z.literal('tool'),
-    content: z.string(),
+    content: text,
     toolCallId: z.string().min(1),
     isError: z.boolean().optional(),
   }),

@@ -4,9 +4,11 @@ import { recordOf } from '../../models/index.ts'
 import { enqueueMessage, unqueueMessage } from '../../models/queue.ts'
 import type { QueuedMessageRecord } from '../../models/queued-message.ts'
 import type { Json } from '../../models/rows.ts'
+import { saveSettings } from '../../models/settings.ts'
 import { cancelTurn } from '../../models/wishes.ts'
 import { ArgumentError, ToolCallRunningError } from '../errors.ts'
 import { eventToolCall } from '../loop/run-context.ts'
+import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 import { ChatReadings } from './chat-readings.ts'
 
 export interface WakeOptions {
@@ -80,9 +82,10 @@ export abstract class ChatRequests extends ChatReadings {
     const { db, models, ports, publish } = this.deps
     const { steer = true, owner = null, wake = true } = options
     const id = uuid()
-    const row = await db.transaction((transaction) =>
-      enqueueMessage(db, { chatId: this.id, id, content: text, steer, owner, wake }, transaction),
-    )
+    const row = await this.storePending(async (pending, transaction) => {
+      if (Object.keys(pending).length > 0) await saveSettings(db, this.id, pending, transaction)
+      return enqueueMessage(db, { chatId: this.id, id, content: text, steer, owner, wake }, transaction)
+    })
     publish(this.id, { type: 'queued', queuedId: id, content: text, steer })
     if (wake) await ports.bell.ring(this.id, 'complete')
     return recordOf(models.QueuedMessage, row)
@@ -116,6 +119,11 @@ export abstract class ChatRequests extends ChatReadings {
 
 /** @throws {ArgumentError} */
 export function requireText(text: unknown, chatId: string): asserts text is string {
-  if (typeof text === 'string' && text !== '') return
-  throw new ArgumentError(`A user message of chat ${chatId} must be a text that is not empty.`, { chatId })
+  if (typeof text !== 'string' || text === '') {
+    throw new ArgumentError(`A user message of chat ${chatId} must be a text that is not empty.`, { chatId })
+  }
+  if (isWithinLimit(text)) return
+  throw new ArgumentError(`A user message of chat ${chatId} may have ${TEXT_LIMIT_BYTES} bytes at most: shorten it.`, {
+    chatId,
+  })
 }

@@ -1,6 +1,7 @@
 import type { ChatRow, ChatSettings } from '../../models/rows.ts'
 import type { PendingSettings } from '../../models/settings.ts'
 import { ArgumentError } from '../errors.ts'
+import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 import type { Tool } from '../tools/tool.ts'
 
 /** What was configured on a chat object and is not stored yet. */
@@ -37,6 +38,9 @@ export class PendingConfiguration {
 
   setInstructions(text: string | null, append: boolean): void {
     if (text !== null && typeof text !== 'string') throw this.#bad('withInstructions takes a text or null')
+    if (text !== null && !isWithinLimit(text)) {
+      throw this.#bad(`withInstructions takes ${TEXT_LIMIT_BYTES} bytes of text at most`)
+    }
     if (append && text !== null) {
       this.#appended.push(text)
       return

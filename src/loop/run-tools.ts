@@ -2,6 +2,7 @@ import pLimit from 'p-limit'
 import type { ToolCallRow, ToolOutcome, TranscriptMessage } from '../../models/rows.ts'
 import { executeTool } from '../tools/execute.ts'
 import { wellFormed } from '../tools/results.ts'
+import { cutToLimit } from '../tools/text-limit.ts'
 import type { Tool } from '../tools/tool.ts'
 import { chatOf, type Plan, planCall, requireTools } from './plan-call.ts'
 import { eventToolCall, type RunContext } from './run-context.ts'
@@ -120,7 +121,7 @@ async function commitResult(
   content: string,
   bound: { approval?: 'denied' | 'approved' | 'remembered' | 'pending' },
 ): Promise<boolean> {
-  const message = toolMessage(run, outcome, wellFormed(content))
+  const message = toolMessage(run, outcome, cutToLimit(wellFormed(content)))
   const stored = await run.ports.rows.commitToolResult(run.claim, { callId: call.id, message, ...bound })
   run.fresh = false
   if (!stored) return false

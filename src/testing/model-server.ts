@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -49,6 +50,8 @@ export async function startModelServer(options: ModelServerOptions = {}): Promis
   const log = new RequestLog()
   const respond = replyFunction(options.respond ?? [])
   const closing = new AbortController()
+  // Every open request listens, and a load test has many.
+  setMaxListeners(0, closing.signal)
   const handle = { log, respond, strict: options.strict ?? true, closing: closing.signal }
   const server = createServer({ keepAliveTimeout: 60_000, noDelay: true }, (request, response) => {
     serve(request, response, handle).catch(() => response.destroy())

@@ -21,6 +21,9 @@ const spoken = async (chat: Chat) =>
 onEachDatabase('Messages that come at a bad time', (kind) => {
   const bench = useBench(kind, { claimTtlMs: 4_000 })
   const processes = useWorkerProcesses()
+  beforeEach(function () {
+    this.currentTest?.timeout(60_000)
+  })
   const plain = defineAgent({ name: 'plain' })
 
   it('answers each of two messages sent together, in order, with one request at a time (B56)', async function () {

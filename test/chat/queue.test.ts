@@ -9,6 +9,9 @@ import { errorFrom } from '../tools/rows.ts'
 
 onEachDatabase('The queue of a chat', (kind) => {
   const bench = useBench(kind, { claimTtlMs: 20_000 })
+  beforeEach(function () {
+    this.currentTest?.timeout(60_000)
+  })
   let ran: string[] = []
   /** What another process does while a tool runs, by the tool's `step`. */
   let during: Record<string, () => Promise<unknown>> = {}

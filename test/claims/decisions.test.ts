@@ -10,6 +10,9 @@ import { deferred, errorFrom } from '../tools/rows.ts'
 
 onEachDatabase('Decisions beside a run', (kind) => {
   const bench = useBench(kind, { claimTtlMs: 20_000 })
+  beforeEach(function () {
+    this.currentTest?.timeout(60_000)
+  })
   let ran: string[] = []
   let finish = deferred<string>()
   const guarded = defineTool({

@@ -1,6 +1,13 @@
 import { expect } from 'chai'
 import * as z from 'zod'
-import { type Chat, ChatNotFoundError, defineAgent, defineTool, type Threadmill } from '../../src/index.ts'
+import {
+  type Chat,
+  ChatNotFoundError,
+  type ConnectOptions,
+  defineAgent,
+  defineTool,
+  type Threadmill,
+} from '../../src/index.ts'
 import { gate, text, toolCalls } from '../../src/testing/index.ts'
 import { onEachDatabase } from '../support/databases.ts'
 import { insidesOf } from '../support/insides.ts'
@@ -9,7 +16,10 @@ import { until } from '../support/until.ts'
 import { deferred, errorFrom } from '../tools/rows.ts'
 
 onEachDatabase('The ownership of a chat', (kind) => {
-  const bench = useBench(kind)
+  const bench = useBench(kind, { claimTtlMs: 20_000 })
+  beforeEach(function () {
+    this.currentTest?.timeout(60_000)
+  })
   let started = 0
   let finish = deferred<string>()
   const slow = defineTool({
@@ -33,9 +43,9 @@ onEachDatabase('The ownership of a chat', (kind) => {
   afterEach(() => finish.resolve('over'))
 
   /** Two processes that see one chat, which has a question. */
-  async function both(): Promise<{ inA: Chat; inB: Chat }> {
-    a = await bench.connect({ agents: [agent] })
-    b = await bench.connect({ agents: [agent] })
+  async function both(options: ConnectOptions = {}): Promise<{ inA: Chat; inB: Chat }> {
+    a = await bench.connect({ agents: [agent], ...options })
+    b = await bench.connect({ agents: [agent], ...options })
     const inA = await a.chats.create({ agent })
     await inA.askLater('question')
     return { inA, inB: await b.chats.find(inA.id) }
@@ -48,14 +58,15 @@ onEachDatabase('The ownership of a chat', (kind) => {
     const answer = gate(text('answer'))
     await bench.script(answer)
     const { inA, inB } = await both()
-    const first = Promise.all([inA.complete(), inB.complete()])
-    await answer.reached
-    await until('one of them returned', async () => {
-      const early = await Promise.race([inB.messages(), first])
-      return early.length === 1
+    let returned = 0
+    const completing = [inA, inB].map(async (chat) => {
+      const message = await chat.complete()
+      returned++
+      return message?.content
     })
+    await until('the loser returned', () => returned === 1)
     answer.release()
-    const contents = (await first).map((message) => message?.content)
+    const contents = await Promise.all(completing)
     expect(contents).to.have.members(['answer', 'question'])
     expect(bench.model.requests).to.have.length(1)
     expect(await roles(inA)).to.eql(['user', 'assistant'])
@@ -106,7 +117,7 @@ onEachDatabase('The ownership of a chat', (kind) => {
   it('is kept by renewal for three times the ttl of a tool’s work, and was never lost in between (S18)', async function () {
     this.timeout(60_000)
     await bench.script([callSlow(), text('answer')])
-    const { inA, inB } = await both()
+    const { inA, inB } = await both({ claimTtlMs: 1_500 })
     const running = inA.complete()
     await until('the tool runs', () => started === 1)
     const begun = Date.now()

@@ -17,6 +17,9 @@ const agent = defineAgent({ name: 'clerk' })
 
 onEachDatabase('The queue beside a run', (kind) => {
   const bench = useBench(kind, { claimTtlMs: 20_000 })
+  beforeEach(function () {
+    this.currentTest?.timeout(60_000)
+  })
   let worker: Threadmill
   let web: Threadmill
 

@@ -1,8 +1,10 @@
 import { Big } from 'big.js'
 import { expect } from 'chai'
 import * as z from 'zod'
-import { defineAgent, defineTool, type Json, type Threadmill } from '../../src/index.ts'
+import { ArgumentError, defineAgent, defineTool, type Json, type Threadmill } from '../../src/index.ts'
 import { text, toolCalls } from '../../src/testing/index.ts'
+import { TEXT_LIMIT_BYTES } from '../../src/tools/text-limit.ts'
+import { rejectionOf } from '../chat/support/watching.ts'
 import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
 
@@ -126,6 +128,42 @@ onEachDatabase('What a row holds', (kind) => {
       expect(await chat.isComplete()).to.equal(true)
     })
   }
+
+  it('cuts a tool’s result above the limit between two characters, with a mark, and goes on (B70)', async function () {
+    this.timeout(60_000)
+    const { chat } = await toolTurn(`x${'\u{1F600}'.repeat(5 * 1024 * 1024)}`)
+    const stored = (await chat.messages()).find((message) => message.role === 'tool')?.content ?? ''
+    expect(Buffer.byteLength(stored)).to.be.within(TEXT_LIMIT_BYTES - 3, TEXT_LIMIT_BYTES)
+    const [, smiles = '', kept, of] = /^x((?:\u{1F600})+)\n\[Cut here: (\d+) of (\d+) bytes\.\]$/u.exec(stored) ?? []
+    expect([Number(kept), Number(of)]).to.deep.equal([1 + Buffer.byteLength(smiles), 1 + 4 * 5 * 1024 * 1024])
+    const sent = bench.model.requests[1]?.messages.find((message) => message.role === 'tool')
+    expect(sent?.content === stored, 'sent as stored').to.equal(true)
+    expect(await chat.isComplete()).to.equal(true)
+  })
+
+  it('takes no text above the limit from an application, and stays as it was (B70)', async function () {
+    this.timeout(60_000)
+    const mill = await bench.connect()
+    const chat = await mill.chats.create()
+    const long = 'x'.repeat(TEXT_LIMIT_BYTES + 1)
+    const acts: readonly (() => Promise<unknown>)[] = [
+      () => chat.askLater(long),
+      () => chat.queue(long, { wake: false }),
+      () => chat.addMessage({ role: 'user', content: long }),
+      async () => chat.withInstructions(long),
+    ]
+    for (const act of acts) {
+      const error = await rejectionOf(act())
+      expect(error)
+        .to.be.instanceOf(ArgumentError)
+        .and.have.property('message')
+        .that.includes(`${TEXT_LIMIT_BYTES} bytes`)
+    }
+    await chat.askLater(long.slice(1))
+    const [message] = await chat.messages()
+    expect(message?.content?.length).to.equal(TEXT_LIMIT_BYTES)
+    expect(await chat.queuedMessages()).to.deep.equal([])
+  })
 
   it('is text of four bytes a character and more, in every column that people or models fill', async () => {
     await bench.script([

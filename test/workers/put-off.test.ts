@@ -13,6 +13,9 @@ const never = () => false
 
 onEachDatabase('A worker without the chat’s agent', (kind) => {
   const bench = useBench(kind)
+  beforeEach(function () {
+    this.currentTest?.timeout(60_000)
+  })
 
   /** A chat of `support` that a web process wants run. */
   async function wanted() {

@@ -11,6 +11,9 @@ const agent = defineAgent({ name: 'clerk', retries: 0 })
 
 onEachDatabase('A job that ended and is kept', (kind) => {
   const bench = useBench(kind, { claimTtlMs: 20_000, sweepEveryMs: 60_000 })
+  beforeEach(function () {
+    this.currentTest?.timeout(60_000)
+  })
   let queue: Queue
 
   beforeEach(() => {

@@ -9,9 +9,12 @@ import { until } from '../support/until.ts'
 
 onEachDatabase('Tools with workers of their own', (kind) => {
   const bench = useBench(kind, { claimTtlMs: 20_000 })
+  beforeEach(function () {
+    this.currentTest?.timeout(60_000)
+  })
 
   /** A process whose agent notes where its tools ran. */
-  async function process(
+  async function connected(
     name: string,
     ran: string[],
   ): Promise<{ mill: Threadmill; agent: ReturnType<typeof agentOf> }> {
@@ -49,8 +52,8 @@ onEachDatabase('Tools with workers of their own', (kind) => {
   it('runs rounds only in a process with runTools workers, and the turn goes on by itself', async () => {
     await bench.script([works('one', 'two'), works('three'), text('answer')])
     const ran: string[] = []
-    const asking = await process('the asking process', ran)
-    const doing = await process('the doing process', ran)
+    const asking = await connected('the asking process', ran)
+    const doing = await connected('the doing process', ran)
     await asking.mill.startWorkers({ complete: 2, runTools: 0 }).ready()
     await doing.mill.startWorkers({ complete: 0, runTools: 2 }).ready()
     const chat = await asking.mill.chats.create({ agent: 'clerk' })
@@ -64,7 +67,7 @@ onEachDatabase('Tools with workers of their own', (kind) => {
   it('leaves a round alone while there are only complete workers, and asks no model', async () => {
     await bench.script([works('one'), text('answer')])
     const ran: string[] = []
-    const asking = await process('the asking process', ran)
+    const asking = await connected('the asking process', ran)
     await asking.mill.startWorkers({ complete: 2, runTools: 0 }).ready()
     const chat = await asking.mill.chats.create({ agent: 'clerk' })
     await chat.askLater('question', { enqueue: true })
@@ -86,7 +89,7 @@ onEachDatabase('Tools with workers of their own', (kind) => {
     expect(bench.model.requests).to.have.length(1)
     expect((await row())?.wantedAt).to.be.instanceOf(Date)
 
-    const doing = await process('the doing process', ran)
+    const doing = await connected('the doing process', ran)
     await doing.mill.startWorkers({ complete: 0, runTools: 1 }).ready()
     await answered(chat)
     expect(ran).to.eql(['one in the doing process'])
@@ -95,7 +98,7 @@ onEachDatabase('Tools with workers of their own', (kind) => {
   it('leaves the model to complete workers where there are only runTools workers', async () => {
     await bench.script([works('one'), text('answer')])
     const ran: string[] = []
-    const doing = await process('the doing process', ran)
+    const doing = await connected('the doing process', ran)
     await doing.mill.startWorkers({ complete: 0, runTools: 2 }).ready()
     const chat = await doing.mill.chats.create({ agent: 'clerk' })
     await chat.askLater('question', { enqueue: true })
@@ -103,7 +106,7 @@ onEachDatabase('Tools with workers of their own', (kind) => {
     const row = async () => doing.mill.models.Chat.findByPk(chat.id)
     await until('it is handed over', async () => (await row())?.wantedQueue === 'complete')
     expect(bench.model.requests).to.have.length(0)
-    const asking = await process('the asking process', ran)
+    const asking = await connected('the asking process', ran)
     await asking.mill.startWorkers({ complete: 1, runTools: 0 }).ready()
     await answered(chat)
     expect(ran).to.eql(['one in the doing process'])
@@ -114,7 +117,7 @@ onEachDatabase('Tools with workers of their own', (kind) => {
     const second = gate(text('answer'))
     await bench.script([first, second])
     const ran: string[] = []
-    const asking = await process('the asking process', ran)
+    const asking = await connected('the asking process', ran)
     await asking.mill.startWorkers({ complete: 2, runTools: 0 }).ready()
     const chat = await asking.mill.chats.create({ agent: 'clerk' })
     await chat.askLater('question', { enqueue: true })
@@ -127,7 +130,7 @@ onEachDatabase('Tools with workers of their own', (kind) => {
     const redis = new Redis(bench.redis.url)
     try {
       await redis.flushall()
-      const doing = await process('the doing process', ran)
+      const doing = await connected('the doing process', ran)
       await doing.mill.startWorkers({ complete: 0, runTools: 2 }).ready()
       await second.reached
       await redis.flushall()
@@ -144,8 +147,8 @@ onEachDatabase('Tools with workers of their own', (kind) => {
   it('goes on when the round is over and Redis was flushed before its ring was heard', async () => {
     await bench.script([works('one'), text('answer')])
     const ran: string[] = []
-    const asking = await process('the asking process', ran)
-    const doing = await process('the doing process', ran)
+    const asking = await connected('the asking process', ran)
+    const doing = await connected('the doing process', ran)
     const first = asking.mill.startWorkers({ complete: 1, runTools: 0 })
     await first.ready()
     const chat = await asking.mill.chats.create({ agent: 'clerk' })
@@ -158,7 +161,7 @@ onEachDatabase('Tools with workers of their own', (kind) => {
     const redis = new Redis(bench.redis.url)
     await redis.flushall()
     redis.disconnect()
-    const other = await process('another process', ran)
+    const other = await connected('another process', ran)
     await other.mill.startWorkers({ complete: 1, runTools: 0 }).ready()
     await answered(chat)
     expect(ran).to.eql(['one in the doing process'])
@@ -168,8 +171,8 @@ onEachDatabase('Tools with workers of their own', (kind) => {
   it('runs an approved call in the runTools workers too', async () => {
     await bench.script([toolCalls([{ name: 'guarded', arguments: {} }]), text('answer')])
     const ran: string[] = []
-    const asking = await process('the asking process', ran)
-    const doing = await process('the doing process', ran)
+    const asking = await connected('the asking process', ran)
+    const doing = await connected('the doing process', ran)
     await asking.mill.startWorkers({ complete: 1, runTools: 0 }).ready()
     await doing.mill.startWorkers({ complete: 0, runTools: 1 }).ready()
     const chat = await asking.mill.chats.create({ agent: 'clerk' })
@@ -185,7 +188,7 @@ onEachDatabase('Tools with workers of their own', (kind) => {
   it('runs tools in place for a caller who completes by hand', async () => {
     await bench.script([works('one'), text('answer')])
     const ran: string[] = []
-    const asking = await process('the calling process', ran)
+    const asking = await connected('the calling process', ran)
     const chat = await asking.mill.chats.create({ agent: 'clerk' })
     expect((await chat.ask('question'))?.content).to.equal('answer')
     expect(ran).to.eql(['one in the calling process'])
