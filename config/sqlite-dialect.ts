@@ -1,5 +1,14 @@
 import { isBusy, type Outcome, SqliteHandle } from './sqlite-handle.ts'
 
+/** Sequelize makes an error of its own of it, as it does of SQLite's. */
+class ClosedConnection extends Error {
+  readonly code = 'SQLITE_MISUSE'
+
+  constructor() {
+    super('The SQLite connection is closed')
+  }
+}
+
 /** How the SQLite dialect behaves. */
 export interface SqliteDialectOptions {
   /** How long a statement waits for another connection's lock, in ms, before SQLITE_BUSY comes out. Default: 15000. */
@@ -111,7 +120,7 @@ export function sqliteDialect({ busyWaitMs = BUSY_WAIT_MS, onStatement }: Sqlite
       const deadline = performance.now() + busyWaitMs
       const attempt = (tries: number) => {
         try {
-          if (this.#closed) throw Object.assign(new Error('The SQLite connection is closed'), { code: 'SQLITE_MISUSE' })
+          if (this.#closed) throw new ClosedConnection()
           this.#handle ??= pool.take(this.filename)
           answer(callback, null, work(this.#handle))
         } catch (error) {

@@ -1,3 +1,5 @@
+import { ArgumentError } from '../src/errors.ts'
+
 /*
  * The native driver ends a text that it reads at the first NUL character, and the engine ends a statement there. So NUL
  * travels as a pair that begins with U+FDD0, a code point that Unicode keeps free for private use inside programs; a
@@ -43,7 +45,7 @@ export function encodeValue(value: unknown): NativeValue {
       if (value instanceof Date) return dateText(value)
       if (value instanceof ArrayBuffer) return new Uint8Array(value)
   }
-  throw new TypeError(`SQLite cannot store a ${value?.constructor?.name ?? typeof value}: convert it to text first`)
+  throw new ArgumentError(`SQLite cannot store a ${value?.constructor?.name ?? typeof value}: convert it to text first`)
 }
 
 function dateText(date: Date): string {

@@ -9,6 +9,7 @@ import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { createServer, Server } from 'node:net'
 import { join } from 'node:path'
+import { UnreachableError } from '../../src/errors.ts'
 import { type Address, removeAddress, type ServerKind, serverKinds, writeAddress } from './address.ts'
 
 const TRIES = 5
@@ -49,7 +50,7 @@ async function startProgram(program: Exclude<ServerKind, 'js-redis-server'>, dat
     // Between the look for a free port and now, someone else may have taken it.
     if (!/Address already in use|Failed listening/i.test(failure)) break
   }
-  throw new Error(failure)
+  throw new UnreachableError(`${program} did not start: ${failure}`)
 }
 
 function serverArguments(port: number, directory: string): string[] {

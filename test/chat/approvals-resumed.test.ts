@@ -6,7 +6,7 @@ import { useBench } from '../support/mills.ts'
 import { until } from '../support/until.ts'
 import { errorFrom } from '../tools/rows.ts'
 import { lastCall, lastCalls, resultsById, roles } from './support/rows.ts'
-import { call, freshId, recording } from './support/tools.ts'
+import { call, freshId, freshName, recording } from './support/tools.ts'
 
 onEachDatabase('A round with calls that need approval', (kind) => {
   const bench = useBench(kind, { claimTtlMs: 30_000 })
@@ -28,7 +28,7 @@ onEachDatabase('A round with calls that need approval', (kind) => {
     await bench.script([toolCalls([call('wipe', wipe), call('read', read)]), text('Both done.')])
     const runs: string[] = []
     const agent = defineAgent({
-      name: 'cleaner',
+      name: freshName(),
       tools: [recording('wipe', runs, { requiresApproval: true }), recording('read', runs)],
     })
     const mill = await bench.connect({ agents: [agent] })
@@ -56,7 +56,7 @@ onEachDatabase('A round with calls that need approval', (kind) => {
     await bench.script([toolCalls([call('mail_a', first), call('mail_b', second)]), text('Both sent.')])
     const runs: string[] = []
     const agent = defineAgent({
-      name: 'mailer',
+      name: freshName(),
       tools: ['mail_a', 'mail_b'].map((name) => recording(name, runs, { requiresApproval: true })),
     })
     const mill = await bench.connect({ agents: [agent] })
@@ -82,7 +82,7 @@ onEachDatabase('A round with calls that need approval', (kind) => {
     await bench.script([toolCalls([call('mail', first), call('mail', second), call('mail', third)]), text('Done.')])
     const runs: string[] = []
     const tool = recording('mail', runs, { requiresApproval: true }, ({ toolCall }) => `sent ${toolCall.toolCallId}`)
-    const agent = defineAgent({ name: 'mailer', tools: [tool] })
+    const agent = defineAgent({ name: freshName(), tools: [tool] })
     const mill = await bench.connect({ agents: [agent] })
     const chat = await mill.chats.create({ agent })
     await chat.ask('Mail')
@@ -104,7 +104,7 @@ onEachDatabase('A round with calls that need approval', (kind) => {
   it('keeps one refusal when the model request after it fails (S47)', async () => {
     const id = freshId()
     await bench.script([toolCalls([call('wipe', id)]), httpError(400, 'no'), text('Left alone.')])
-    const agent = defineAgent({ name: 'cleaner', tools: [recording('wipe', [], { requiresApproval: true })] })
+    const agent = defineAgent({ name: freshName(), tools: [recording('wipe', [], { requiresApproval: true })] })
     const mill = await bench.connect({ agents: [agent] })
     const chat = await mill.chats.create({ agent })
     await chat.ask('Wipe')
@@ -123,7 +123,7 @@ onEachDatabase('A round with calls that need approval', (kind) => {
       toolCalls([call('read')]),
     ])
     const agent = defineAgent({
-      name: 'cleaner',
+      name: freshName(),
       rounds: 2,
       tools: [recording('wipe', [], { requiresApproval: true }), recording('read', [])],
     })
@@ -148,7 +148,7 @@ onEachDatabase('A round with calls that need approval', (kind) => {
         asked++
         return decide()
       }
-      const agent = defineAgent({ name: 'payer', tools: [recording('pay', runs, { requiresApproval })] })
+      const agent = defineAgent({ name: freshName(), tools: [recording('pay', runs, { requiresApproval })] })
       const mill = await bench.connect({ agents: [agent] })
       const chat = await mill.chats.create({ agent })
       await chat.askLater('Pay')
@@ -209,7 +209,7 @@ onEachDatabase('A round with calls that need approval', (kind) => {
     const ids = [freshId(), freshId()]
     await bench.script([toolCalls(ids.map((id) => call('wipe', id))), text('Both.')])
     const runs: string[] = []
-    const agent = defineAgent({ name: 'cleaner', tools: [recording('wipe', runs, { requiresApproval: true })] })
+    const agent = defineAgent({ name: freshName(), tools: [recording('wipe', runs, { requiresApproval: true })] })
     const mill = await bench.connect({ agents: [agent] })
     const chat = await mill.chats.create({ agent })
     await chat.ask('Wipe two')

@@ -6,7 +6,7 @@ import { useBench } from '../support/mills.ts'
 import { until } from '../support/until.ts'
 import { deferred, errorFrom } from '../tools/rows.ts'
 import { change, chatRow, lastCall, lastCalls, resultsById, roles } from './support/rows.ts'
-import { call, freshId, recording } from './support/tools.ts'
+import { call, freshId, freshName, recording } from './support/tools.ts'
 
 onEachDatabase('A call that needs approval', (kind) => {
   const bench = useBench(kind, { claimTtlMs: 30_000 })
@@ -17,7 +17,7 @@ onEachDatabase('A call that needs approval', (kind) => {
     await bench.script([toolCalls([call('wipe', id)]), ...later])
     const runs: string[] = []
     const agent = defineAgent({
-      name: 'cleaner',
+      name: freshName(),
       tools: [recording('wipe', runs, { requiresApproval: true }), recording('read', runs)],
     })
     const here = await bench.connect({ agents: [agent] })
@@ -149,7 +149,7 @@ onEachDatabase('A call that needs approval', (kind) => {
   it('lists several calls in the order of the answer, however their ids sort (S44)', async () => {
     const ids = ['z', 'a', 'm'].map((prefix) => prefix + freshId())
     await bench.script([toolCalls(ids.map((id) => call('wipe', id)))])
-    const agent = defineAgent({ name: 'cleaner', tools: [recording('wipe', [], { requiresApproval: true })] })
+    const agent = defineAgent({ name: freshName(), tools: [recording('wipe', [], { requiresApproval: true })] })
     const mill = await bench.connect({ agents: [agent] })
     const chat = await mill.chats.create({ agent })
     await chat.ask('Wipe three')
@@ -173,7 +173,7 @@ onEachDatabase('A call that needs approval', (kind) => {
       ])
       const runs: string[] = []
       const tools = ['wipe', 'burn'].map((name) => recording(name, runs, { requiresApproval: true }))
-      const agent = defineAgent({ name: 'cleaner', tools })
+      const agent = defineAgent({ name: freshName(), tools })
       const [here, there] = [await bench.connect({ agents: [agent] }), await bench.connect({ agents: [agent] })]
       const chat = await here.chats.create({ agent })
       await chat.ask('Wipe it')
@@ -218,7 +218,7 @@ onEachDatabase('A call that needs approval', (kind) => {
     const id = freshId()
     await bench.script([toolCalls([call('wipe', id)]), text('Wiped.')])
     const agent = defineAgent({
-      name: 'cleaner',
+      name: freshName(),
       tools: [
         recording('wipe', [], { requiresApproval: true }, () => {
           begun.resolve()

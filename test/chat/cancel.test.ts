@@ -6,7 +6,7 @@ import { useBench } from '../support/mills.ts'
 import { until } from '../support/until.ts'
 import { deferred, errorFrom } from '../tools/rows.ts'
 import { change, chatRow, lastCalls, makeDue, resultsById, roles, usageRows } from './support/rows.ts'
-import { call, freshId, recording } from './support/tools.ts'
+import { call, freshId, freshName, recording } from './support/tools.ts'
 
 const event = (delta: object, usage?: object) =>
   `data: ${JSON.stringify({ id: 'cc-1', choices: [{ index: 0, delta, finish_reason: null }], usage })}\n\n`
@@ -43,7 +43,7 @@ onEachDatabase('A cancelled turn', (kind) => {
     ]
     await bench.script([hang({ after: rawSse(shown.join('')) })])
     const runs: string[] = []
-    const agent = defineAgent({ name: 'counter', tools: [recording('wipe', runs)] })
+    const agent = defineAgent({ name: freshName(), tools: [recording('wipe', runs)] })
     const { here, chat, other } = await twoProcesses({ agents: [agent] })
     await chat.askLater('Count')
     const chunks: string[] = []
@@ -67,7 +67,7 @@ onEachDatabase('A cancelled turn', (kind) => {
   it('stores nothing of an answer that was not streamed, and nobody asks again (S62)', async () => {
     const held = gate(text('Too late.'))
     await bench.script([held])
-    const agent = defineAgent({ name: 'counter', streaming: false })
+    const agent = defineAgent({ name: freshName(), streaming: false })
     const { here, chat, other } = await twoProcesses({ agents: [agent] })
     const ended = errorFrom(() => chat.ask('Count'))
     await held.reached
@@ -85,7 +85,7 @@ onEachDatabase('A cancelled turn', (kind) => {
   it('drops an answer that arrives after the cancel, though nobody saw the cancel before (S62)', async () => {
     const held = gate(text('Too late.'))
     await bench.script([held])
-    const agent = defineAgent({ name: 'counter', streaming: false })
+    const agent = defineAgent({ name: freshName(), streaming: false })
     const { chat, other } = await twoProcesses({ agents: [agent] })
     const ended = errorFrom(() => chat.ask('Count'))
     await held.reached
@@ -99,7 +99,7 @@ onEachDatabase('A cancelled turn', (kind) => {
     const ids = [freshId(), freshId()]
     await bench.script([toolCalls(ids.map((id) => call('wipe', id)))])
     const runs: string[] = []
-    const agent = defineAgent({ name: 'cleaner', tools: [recording('wipe', runs)] })
+    const agent = defineAgent({ name: freshName(), tools: [recording('wipe', runs)] })
     const { here, chat, other } = await twoProcesses({ agents: [agent] })
     await chat.askLater('Wipe')
     await chat.generate()
@@ -122,7 +122,7 @@ onEachDatabase('A cancelled turn', (kind) => {
       asked.resolve()
       return answer.promise
     }
-    const agent = defineAgent({ name: 'cleaner', tools: [recording('wipe', runs, { requiresApproval })] })
+    const agent = defineAgent({ name: freshName(), tools: [recording('wipe', runs, { requiresApproval })] })
     const { chat, other } = await twoProcesses({ agents: [agent] })
     const ended = errorFrom(() => chat.ask('Wipe'))
     await asked.promise
@@ -143,7 +143,7 @@ onEachDatabase('A cancelled turn', (kind) => {
       begun.resolve()
       return end.promise
     })
-    const agent = defineAgent({ name: 'worker', tools: [first, recording('second', runs)] })
+    const agent = defineAgent({ name: freshName(), tools: [first, recording('second', runs)] })
     const { chat, other } = await twoProcesses({ agents: [agent] })
     const ended = errorFrom(() => chat.ask('Work'))
     await begun.promise
@@ -162,7 +162,7 @@ onEachDatabase('A cancelled turn', (kind) => {
   it('closes what a parked chat waits for, through a worker and without the model', async () => {
     const id = freshId()
     await bench.script([toolCalls([call('wipe', id)])])
-    const agent = defineAgent({ name: 'cleaner', tools: [recording('wipe', [], { requiresApproval: true })] })
+    const agent = defineAgent({ name: freshName(), tools: [recording('wipe', [], { requiresApproval: true })] })
     const { there, chat, other } = await twoProcesses({ agents: [agent] })
     await chat.ask('Wipe')
     await there.startWorkers().ready()
@@ -176,7 +176,7 @@ onEachDatabase('A cancelled turn', (kind) => {
   it('is answered by an explicit complete, if no text was kept (S65)', async () => {
     const held = gate(text('Too late.'))
     await bench.script([held, text('Answered after all.')])
-    const agent = defineAgent({ name: 'counter', streaming: false })
+    const agent = defineAgent({ name: freshName(), streaming: false })
     const { chat, other } = await twoProcesses({ agents: [agent] })
     const ended = errorFrom(() => chat.ask('Count'))
     await held.reached
@@ -189,7 +189,7 @@ onEachDatabase('A cancelled turn', (kind) => {
 
   it('goes on with closed calls at an explicit complete (S65)', async () => {
     await bench.script([toolCalls([call('wipe', freshId())]), text('Then not.')])
-    const agent = defineAgent({ name: 'cleaner', tools: [recording('wipe', [], { requiresApproval: true })] })
+    const agent = defineAgent({ name: freshName(), tools: [recording('wipe', [], { requiresApproval: true })] })
     const { chat, other } = await twoProcesses({ agents: [agent] })
     await chat.ask('Wipe')
     await other.cancel()
@@ -200,7 +200,7 @@ onEachDatabase('A cancelled turn', (kind) => {
 
   it('ends a turn that waits for its next try', async () => {
     await bench.script([httpError(500, 'down')])
-    const agent = defineAgent({ name: 'counter', retries: 0 })
+    const agent = defineAgent({ name: freshName(), retries: 0 })
     const { here, chat, other } = await twoProcesses({ agents: [agent] })
     await errorFrom(() => chat.ask('Count'))
     expect((await chatRow(here, chat)).wantedAt).to.be.instanceOf(Date)
@@ -214,7 +214,7 @@ onEachDatabase('A cancelled turn', (kind) => {
   it('stays cancelled when a worker that lacks a tool comes upon it first', async () => {
     const burn = recording('burn', [])
     await bench.script([text('Burnt.')])
-    const agent = defineAgent({ name: 'cleaner' })
+    const agent = defineAgent({ name: freshName() })
     const here = await bench.connect({ agents: [agent], tools: [burn] })
     const chat = await here.chats.create({ agent })
     await chat.withTools('burn').askLater('Burn it', { enqueue: true })

@@ -5,7 +5,7 @@ import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
 import { until } from '../support/until.ts'
 import { chatRow, makeDue } from './support/rows.ts'
-import { call, recording } from './support/tools.ts'
+import { call, freshName, recording } from './support/tools.ts'
 
 const down = () => httpError(500, 'upstream down')
 
@@ -14,7 +14,7 @@ onEachDatabase('A turn that failed in a way that may pass', (kind) => {
 
   async function working(replies: readonly Reply[], attempts: number) {
     await bench.script(replies)
-    const agent = defineAgent({ name: 'plain', retries: 0, attempts, tools: [recording('read', [])] })
+    const agent = defineAgent({ name: freshName(), retries: 0, attempts, tools: [recording('read', [])] })
     const mill = await bench.connect({ agents: [agent] })
     await mill.startWorkers().ready()
     const chat = await mill.chats.create({ agent })

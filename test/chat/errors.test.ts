@@ -5,7 +5,7 @@ import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
 import { deferred, errorFrom } from '../tools/rows.ts'
 import { chatRow, resultsById, roles, usageRows } from './support/rows.ts'
-import { call, freshId, recording } from './support/tools.ts'
+import { call, freshId, freshName, recording } from './support/tools.ts'
 
 onEachDatabase('A model request that fails', (kind) => {
   const bench = useBench(kind, { claimTtlMs: 30_000 })
@@ -13,7 +13,7 @@ onEachDatabase('A model request that fails', (kind) => {
   /** A chat of an agent without physical retries, so that each request of a script is one run's. */
   async function chatWith(replies: readonly Reply[], tools: ReturnType<typeof recording>[] = []) {
     await bench.script(replies)
-    const agent = defineAgent({ name: 'plain', retries: 0, tools })
+    const agent = defineAgent({ name: freshName(), retries: 0, tools })
     const mill = await bench.connect({ agents: [agent] })
     return { mill, chat: await mill.chats.create({ agent }) }
   }
@@ -155,7 +155,7 @@ onEachDatabase('A model request that fails', (kind) => {
 
     it('starts anew under another id where text was shown, so that no two texts join (B17, S86)', async () => {
       await bench.script([streamError('overloaded', { after: 'Hel lo' }), text('Hello')])
-      const agent = defineAgent({ name: 'retrying', retries: 1 })
+      const agent = defineAgent({ name: freshName(), retries: 1 })
       const mill = await bench.connect({ agents: [agent] })
       const chat = await mill.chats.create({ agent })
       const shown = new Map<string, string>()
@@ -176,7 +176,7 @@ onEachDatabase('A model request that fails', (kind) => {
   it('is not even sent once the rounds of the turn are used up; complete() allows as many again (S80, M35)', async () => {
     const runs: string[] = []
     await bench.script(() => toolCalls([call('read')]))
-    const agent = defineAgent({ name: 'reader', rounds: 2, tools: [recording('read', runs)] })
+    const agent = defineAgent({ name: freshName(), rounds: 2, tools: [recording('read', runs)] })
     const mill = await bench.connect({ agents: [agent] })
     const chat = await mill.chats.create({ agent })
     expect(await errorFrom(() => chat.ask('Read'))).to.be.instanceOf(ToolRoundLimitError)
@@ -195,7 +195,7 @@ onEachDatabase('A model request that fails', (kind) => {
       const threw = deferred<void>()
       const mine = new Error('disk full')
       const agent = defineAgent({
-        name: 'pair',
+        name: freshName(),
         concurrency: 2,
         tools: [
           // Ends after its sibling threw: it is awaited all the same.
@@ -223,7 +223,7 @@ onEachDatabase('A model request that fails', (kind) => {
       const bad = recording('bad', runs, {}, () => {
         throw new Error('no')
       })
-      const agent = defineAgent({ name: 'pair', tools: [bad, recording('later', runs)] })
+      const agent = defineAgent({ name: freshName(), tools: [bad, recording('later', runs)] })
       const mill = await bench.connect({ agents: [agent] })
       const chat = await mill.chats.create({ agent })
       await errorFrom(() => chat.ask('Both'))
@@ -238,7 +238,7 @@ onEachDatabase('A model request that fails', (kind) => {
       const bad = recording('bad', [], { onError: 'report' }, () => {
         throw new Error('disk full')
       })
-      const agent = defineAgent({ name: 'reporter', tools: [bad] })
+      const agent = defineAgent({ name: freshName(), tools: [bad] })
       const mill = await bench.connect({ agents: [agent] })
       const chat = await mill.chats.create({ agent })
       expect((await chat.ask('Go'))?.content).to.equal('Went on.')

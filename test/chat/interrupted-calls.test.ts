@@ -5,7 +5,7 @@ import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
 import { until } from '../support/until.ts'
 import { abandon, chatRow, lastCall, lastCalls, resultsById } from './support/rows.ts'
-import { call, freshId, recording } from './support/tools.ts'
+import { call, freshId, freshName, recording } from './support/tools.ts'
 
 type RequiresApproval = ToolDefinition<never>['requiresApproval']
 
@@ -26,7 +26,7 @@ onEachDatabase('A call whose process died while it ran', (kind) => {
       keys.push(idempotencyKey)
       return 'charged'
     })
-    const agent = defineAgent({ name: 'shop', tools: [charge] })
+    const agent = defineAgent({ name: freshName(), tools: [charge] })
     const mill = await bench.connect({ agents: [agent] })
     const chat = await mill.chats.create({ agent })
     await chat.askLater('Charge 42')
@@ -185,7 +185,7 @@ onEachDatabase('A call whose process died while it ran', (kind) => {
     const ids = [freshId(), freshId(), freshId()]
     await bench.script([toolCalls(['rate', 'tax', 'fee'].map((name, at) => call(name, ids[at]))), text('Summed up.')])
     const runs: string[] = []
-    const agent = defineAgent({ name: 'sums', tools: ['rate', 'tax', 'fee'].map((name) => recording(name, runs)) })
+    const agent = defineAgent({ name: freshName(), tools: ['rate', 'tax', 'fee'].map((name) => recording(name, runs)) })
     const mill = await bench.connect({ agents: [agent] })
     const chat = await mill.chats.create({ agent })
     await chat.askLater('Sum up')

@@ -5,14 +5,14 @@ import { type Reply, rawSse, text, toolCalls } from '../../src/testing/index.ts'
 import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
 import { change, lastCall, lastCalls, resultsById, roles, usageRows } from './support/rows.ts'
-import { call, freshId, recording } from './support/tools.ts'
+import { call, freshId, freshName, recording } from './support/tools.ts'
 
 onEachDatabase('A call that is not as it should be', (kind) => {
   const bench = useBench(kind, { claimTtlMs: 30_000 })
 
   async function chatWith(replies: readonly Reply[], tools: readonly Tool[], concurrency = 1) {
     await bench.script(replies)
-    const agent = defineAgent({ name: 'odd', tools, concurrency })
+    const agent = defineAgent({ name: freshName(), tools, concurrency })
     const mill = await bench.connect({ agents: [agent] })
     return { mill, agent, chat: await mill.chats.create({ agent }) }
   }
@@ -57,7 +57,7 @@ onEachDatabase('A call that is not as it should be', (kind) => {
 
   it('reads as a call without arguments if something else is stored as them (S76)', async () => {
     const { mill, chat } = await chatWith(
-      [toolCalls([call('read', freshId(), { note: 'x' })])],
+      [toolCalls([call('read', freshId(), { note: 'x' })]), text('Read.')],
       [recording('read', [])],
     )
     await chat.askLater('Go')

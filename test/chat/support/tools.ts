@@ -35,3 +35,8 @@ let made = 0
 export function freshId(): string {
   return `call_${++made}`
 }
+
+/** A name for an agent that no other test uses: workers must not find chats that earlier tests left behind. */
+export function freshName(): string {
+  return `agent-${++made}`
+}

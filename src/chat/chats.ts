@@ -1,12 +1,12 @@
 import { v7 as uuid } from 'uuid'
 import * as z from 'zod'
-import type { ChatRecord } from '../models/chat.ts'
-import { chatNotFound } from '../models/claims.ts'
-import { insertChat } from '../models/staging.ts'
-import { lookAtChat } from '../models/transcript.ts'
-import { Chat } from './chat/chat.ts'
-import type { ChatDependencies } from './chat/chat-handle.ts'
-import { ArgumentError, MissingAgentError } from './errors.ts'
+import type { ChatRecord } from '../../models/chat.ts'
+import { chatNotFound } from '../../models/claims.ts'
+import { insertChat } from '../../models/staging.ts'
+import { lookAtChat } from '../../models/transcript.ts'
+import { ArgumentError, MissingAgentError } from '../errors.ts'
+import { Chat } from './chat.ts'
+import type { ChatDependencies } from './chat-handle.ts'
 
 /** What a new chat is made with. */
 export interface NewChat {

@@ -1,12 +1,12 @@
-import type { Settings } from '../config/settings.ts'
-import type { ChatRow } from '../models/rows.ts'
-import { ConfigurationError, MissingAgentError } from './errors.ts'
-import type { Configuration, RunOrder } from './loop/run-context.ts'
-import { openAiClient } from './providers/openai.ts'
-import type { ModelClient } from './providers/provider.ts'
-import type { Agent } from './tools/agent.ts'
-import { toolRegistry } from './tools/registry.ts'
-import type { Tool } from './tools/tool.ts'
+import type { Settings } from '../../config/settings.ts'
+import type { ChatRow } from '../../models/rows.ts'
+import { ConfigurationError, MissingAgentError } from '../errors.ts'
+import { openAiClient } from '../providers/openai.ts'
+import type { ModelClient } from '../providers/provider.ts'
+import type { Agent } from '../tools/agent.ts'
+import { toolRegistry } from '../tools/registry.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Configuration, RunOrder } from './run-context.ts'
 
 /** What a process has to run chats with. */
 export interface Equipment {
