@@ -59,3 +59,16 @@ export async function liftPutOff(db: Database, agents: readonly string[], code: 
     { code, ...Object.fromEntries(agents.map((name, at) => [`agent${at}`, name])) },
   )
 }
+
+/**
+ * Counts the put-offs of chats of these agents anew: while a process that has their agent lives, the wrong workers may take
+ * them up any number of times. Returns how many there were.
+ */
+export async function keepPutOffShort(db: Database, agents: readonly string[]): Promise<number> {
+  if (agents.length === 0) return 0
+  return db.write(
+    `UPDATE ${db.tables.chats} SET put_off = 1 WHERE wanted_at > ${db.dialect.now} AND put_off > 1 ` +
+      `AND agent IN (${agents.map((_, at) => `$agent${at}`).join(', ')})`,
+    Object.fromEntries(agents.map((name, at) => [`agent${at}`, name])),
+  )
+}

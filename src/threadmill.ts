@@ -146,7 +146,13 @@ export class Threadmill {
       },
       bells,
       claims,
-      sweeper: new Sweeper({ db, bells, everyMs: settings.sweepEveryMs, logger }),
+      sweeper: new Sweeper({
+        db,
+        bells,
+        everyMs: settings.sweepEveryMs,
+        agents: [...equipment.agents.keys()],
+        logger,
+      }),
       logger,
       graceMs: settings.shutdownGraceMs,
       begin: async () => {

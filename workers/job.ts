@@ -80,7 +80,7 @@ export abstract class ChatJob {
     const { db, ports } = this.dependencies
     if (untaken.agent === null || ports.hasAgent(untaken.agent)) return 'claimed elsewhere'
     if (untaken.putOff < putOffLimit) {
-      await putOff(db, chatId, putOffDelayMs(untaken.putOff))
+      await putOff(db, chatId, putOffDelayMs(untaken.putOff, ports.clock.random()))
       return 'put off'
     }
     const error = new MissingAgentError(

@@ -33,6 +33,7 @@ export class Pool {
   readonly #options: PoolOptions
   readonly #workers: Worker<RingData, JobOutcome>[]
   readonly #begun: Promise<void>
+  readonly #running = new Set<Promise<JobOutcome>>()
   #stopping = false
   #closed: Promise<void> | null = null
 
@@ -69,26 +70,47 @@ export class Pool {
       this.#options.claims.abortAll(new ShutdownError('The process is shutting down: the chat goes to another worker.'))
     }, this.#options.graceMs)
     try {
-      await Promise.all(this.#workers.map((worker) => worker.close()))
+      await Promise.all(this.#workers.map((worker) => this.#stop(worker)))
     } finally {
       clearTimeout(grace)
     }
   }
 
+  /** BullMQ's own close waits for Redis, however long it is away; what the jobs came to is in the rows, so it can go without. */
+  async #stop(worker: Worker<RingData, JobOutcome>): Promise<void> {
+    if (this.#options.connection.status === 'ready') return worker.close()
+    await worker.pause(true)
+    await Promise.allSettled(this.#running)
+    await worker.close(true)
+  }
+
   #work(queue: Bell): Worker<RingData, JobOutcome> {
     const { connection, prefix, concurrency, logger } = this.#options
-    const worker = new Worker<RingData, JobOutcome>(queueNames[queue], (job) => this.#perform(queue, job), {
-      connection,
-      prefix,
-      concurrency: concurrency[queue],
-      lockDuration: lockDurationMs,
-      maxStalledCount: stallsAllowed,
-      skipVersionCheck: true,
-    })
+    const worker = new Worker<RingData, JobOutcome>(
+      queueNames[queue],
+      (job) => this.#track(this.#perform(queue, job)),
+      {
+        connection,
+        prefix,
+        concurrency: concurrency[queue],
+        lockDuration: lockDurationMs,
+        maxStalledCount: stallsAllowed,
+        skipVersionCheck: true,
+      },
+    )
     // A lost lock or connection loses nothing: the run holds its claim in the database.
     worker.on('error', (error) => logger.warn({ err: error, queue }, 'A worker reported an error; it goes on'))
     worker.on('failed', (job, error) => logger.info({ err: error, queue, chatId: job?.data.chatId }, 'A turn failed'))
     return worker
+  }
+
+  async #track(work: Promise<JobOutcome>): Promise<JobOutcome> {
+    this.#running.add(work)
+    try {
+      return await work
+    } finally {
+      this.#running.delete(work)
+    }
   }
 
   async #perform(queue: Bell, job: Job<RingData, JobOutcome>): Promise<JobOutcome> {

@@ -1,6 +1,6 @@
 import type { Logger } from '../config/logger.ts'
 import type { Database } from '../models/database.ts'
-import { dueChats } from '../models/sweep.ts'
+import { dueChats, keepPutOffShort } from '../models/sweep.ts'
 import type { Bells } from './bell.ts'
 
 const batch = 200
@@ -13,15 +13,17 @@ export class Sweeper {
   readonly #db: Database
   readonly #bells: Bells
   readonly #everyMs: number
+  readonly #agents: readonly string[]
   readonly #logger: Logger
   #timer: NodeJS.Timeout | null = null
   #sweeping: Promise<unknown> = Promise.resolve()
   #stopped = false
 
-  constructor(options: { db: Database; bells: Bells; everyMs: number; logger: Logger }) {
+  constructor(options: { db: Database; bells: Bells; everyMs: number; agents: readonly string[]; logger: Logger }) {
     this.#db = options.db
     this.#bells = options.bells
     this.#everyMs = options.everyMs
+    this.#agents = options.agents
     this.#logger = options.logger
   }
 
@@ -44,6 +46,7 @@ export class Sweeper {
   async sweep(): Promise<number> {
     try {
       const due = await dueChats(this.#db, batch)
+      await keepPutOffShort(this.#db, this.#agents)
       await Promise.all(due.map((chat) => this.#bells.sweep(chat.chatId, chat.queue, chat.claimToken)))
       return due.length
     } catch (error) {

@@ -33,10 +33,11 @@ export class CancelWatch {
 
   async #look(): Promise<void> {
     try {
-      for (const chatId of await this.#cancelledAmong([...this.#watched.keys()])) {
-        const watchers = [...(this.#watched.get(chatId) ?? [])]
-        this.#watched.get(chatId)?.clear()
-        for (const onCancel of watchers) onCancel()
+      // Only who watched when the question was asked is told: by the answer the chat may be in its next turn.
+      const asked = new Map([...this.#watched].map(([chatId, watchers]) => [chatId, [...watchers]]))
+      for (const chatId of await this.#cancelledAmong([...asked.keys()])) {
+        const watching = this.#watched.get(chatId)
+        for (const onCancel of asked.get(chatId) ?? []) if (watching?.delete(onCancel)) onCancel()
       }
     } catch (error) {
       this.#logger.warn({ err: error }, 'Could not look for cancelled turns; the next look comes by itself')

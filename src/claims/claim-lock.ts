@@ -37,7 +37,9 @@ export function claimLock(client: RedisClient, { prefix, ttlMs, db, logger }: Op
   async function move(entry: { readonly key: string; lock: Lock | null }): Promise<void> {
     try {
       entry.lock = (await entry.lock?.extend(ttlMs)) ?? null
-    } catch {
+    } catch (error) {
+      // Redis that is away may hold the lock still: it has to be given back when the run ends.
+      if (error instanceof ExecutionError && !(await isContended(error))) return
       entry.lock = null
     }
     if (entry.lock !== null) return

@@ -18,9 +18,9 @@ export const missingAgent = 'configuration.missing_agent'
 /** 1, 2, 4, 8, 16 s, then 30 s each time: ten minutes in all. */
 export const putOffLimit = 24
 
-/** How long a worker that lacks the chat's agent or a tool puts it off, in ms. */
-export function putOffDelayMs(before: number): number {
-  return Math.min(30_000, 1_000 * 2 ** before)
+/** How long a worker that lacks the chat's agent or a tool puts it off, in ms. `random`: 0 to 1, for the jitter. */
+export function putOffDelayMs(before: number, random: number): number {
+  return Math.min(30_000, 1_000 * 2 ** before) * (0.75 + random / 2)
 }
 
 export const resting: Ending = { wish: { kind: 'none' }, parked: false, failure: null }
@@ -41,13 +41,18 @@ export function endingOf(
     readonly committed: boolean
     readonly maxAttempts: number
     readonly now: Date
+    readonly random: number
   },
 ): Ending {
   const code = codeOf(error)
   // Neither is a failure of the turn: someone else can go on with it.
   if (code === 'shutdown') return handedOver('complete')
   if (code === missingAgent && run.chat.putOff < putOffLimit) {
-    return { wish: { kind: 'put-off', delayMs: putOffDelayMs(run.chat.putOff) }, parked: false, failure: null }
+    return {
+      wish: { kind: 'put-off', delayMs: putOffDelayMs(run.chat.putOff, run.random) },
+      parked: false,
+      failure: null,
+    }
   }
   if (run.byHand) return run.chat.wantedAt === null ? resting : handedOver('complete')
   // A committed message starts the count anew.

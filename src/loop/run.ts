@@ -124,12 +124,14 @@ async function fail(
     committed: context?.committed ?? false,
     maxAttempts: context?.configuration.agent.attempts ?? 1,
     now: ports.clock.now(),
+    random: ports.clock.random(),
   })
   const released = await ports.rows.release(claim, { seen: look.chat.wantedSeq, ...ending })
   if (!released) return 'lost'
   if (context !== null && (ending.failure !== null || ending.wish.kind === 'later')) {
     const retryInMs = ending.wish.kind === 'later' ? ending.wish.delayMs : null
-    context.publish({ type: 'run.failed', failure: failureOf(error, look.chat.turn, ports.clock.now()), retryInMs })
+    const failure = ending.failure ?? failureOf(error, look.chat.turn, ports.clock.now())
+    context.publish({ type: 'run.failed', failure, retryInMs })
   }
   if (error instanceof ShutdownError && ending.wish.kind === 'now') {
     return { produced: null, latest: latestMessage(context?.transcript ?? []), handedTo: ending.wish.queue }

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { takeChat } from '../../models/claims.ts'
 import type { Database } from '../../models/database.ts'
-import { dueChats, failUntaken, liftPutOff, putOff } from '../../models/sweep.ts'
+import { dueChats, failUntaken, keepPutOffShort, liftPutOff, putOff } from '../../models/sweep.ts'
 import { lookAtChat } from '../../models/transcript.ts'
 import { defineAgent, type Threadmill } from '../../src/index.ts'
 import { onEachDatabase } from '../support/databases.ts'
@@ -102,6 +102,19 @@ onEachDatabase('The statements of the sweeper', (kind) => {
     const idle = await mill.chats.create()
     expect(await failUntaken(db, idle.id, failure)).to.equal(false)
     expect(await idle.failure()).to.equal(null)
+  })
+
+  it('counts put-offs anew while a process has the agent, so that the wrong workers never fail the chat (R26)', async () => {
+    const chatId = await wanted(sales)
+    const twice = async () => {
+      await putOff(db, chatId, 60_000)
+      await db.write(`UPDATE ${db.tables.chats} SET put_off = 20 WHERE id = $chatId`, { chatId })
+    }
+    await twice()
+    expect(await keepPutOffShort(db, ['support'])).to.equal(0)
+    expect((await row(chatId)).chat.putOff).to.equal(20)
+    expect(await keepPutOffShort(db, ['support', 'sales'])).to.equal(1)
+    expect((await row(chatId)).chat.putOff).to.equal(1)
   })
 
   it('wants again what was put off or failed for want of these agents, and nothing else (R26)', async () => {

@@ -32,7 +32,13 @@ onEachDatabase('A worker killed during a model call', (kind) => {
     expect(await transcriptOf(chat)).to.eql(['U Name a river', 'A Danube'])
     expect(model.requests.map(requestOf)).to.eql([['U Name a river'], ['U Name a river']])
     const [dead, live] = await usagesOf(mill, chat)
-    expect(dead).to.include({ status: 'failed', messageId: null, inputTokens: null, outputTokens: null, totalCost: null })
+    expect(dead).to.include({
+      status: 'failed',
+      messageId: null,
+      inputTokens: null,
+      outputTokens: null,
+      totalCost: null,
+    })
     expect(live).to.include({ status: 'succeeded', messageId: (await chat.messages())[1]?.id })
     await expectWhole(mill, chat)
   }).timeout(LIMIT_MS)

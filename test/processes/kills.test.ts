@@ -5,7 +5,16 @@ import type { ModelServer } from '../../src/testing/index.ts'
 import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
 import { agents } from './apps/load.ts'
-import { allAtRest, askAll, expectAnswered, loadModel, makeChats, overlapsOf, questionOf, report } from './support/load.ts'
+import {
+  allAtRest,
+  askAll,
+  expectAnswered,
+  loadModel,
+  makeChats,
+  overlapsOf,
+  questionOf,
+  report,
+} from './support/load.ts'
 import { kill, useWorkers, type WorkerProcess } from './support/workers.ts'
 
 const ROUNDS = 3
@@ -31,10 +40,15 @@ interface Named {
 
 const secondsSince = (begun: number) => ((performance.now() - begun) / 1_000).toFixed(1)
 
+function requestsOpenBy(name: string, model: ModelServer) {
+  return model.requests.filter((request) => request.model === name && request.ended === null)
+}
+
 /** Kills a worker. True = chats that it was asking the model for were still its own when it was dead. */
-async function killHolder({ name, process }: Named, model: ModelServer, chats: readonly Chat[]): Promise<boolean> {
-  const open = model.requests.filter((request) => request.model === name && request.ended === null)
-  await kill(process)
+async function killHolder(worker: Named | undefined, model: ModelServer, chats: readonly Chat[]): Promise<boolean> {
+  if (worker === undefined) return false
+  const open = requestsOpenBy(worker.name, model)
+  await kill(worker.process)
   const held = await Promise.all(
     open.map(async (request) => chats[Number(questionOf(request).replace('chat ', ''))]?.running()),
   )
@@ -64,13 +78,17 @@ onEachDatabase('Workers that are killed one after the other', (kind) => {
     const part = Math.ceil((plan.chats - plan.atOnce) / (plan.kills - 4))
     let holderKills = 0
     for (let kills = 0; kills < plan.kills; kills++) {
+      // On a slow machine replacements take longer to come up than kills to come.
+      const up = await Promise.all(pool.slice(0, WORKERS - 1))
       const pause = wait(KILL_EVERY_MS)
       await askAll(chats, plan.atOnce + kills * part, part)
       await pause
-      // On a slow machine replacements take longer to come up than kills to come.
-      await Promise.all(pool.slice(0, WORKERS - 1))
-      const victim = await pool.shift()
-      if (victim !== undefined && (await killHolder(victim, model, chats))) holderKills++
+      const victim = Math.max(
+        0,
+        up.findIndex(({ name }) => requestsOpenBy(name, model).length > 0),
+      )
+      if (await killHolder(await pool[victim], model, chats)) holderKills++
+      pool.splice(victim, 1)
       pool.push(start())
     }
     const killed = secondsSince(begun)

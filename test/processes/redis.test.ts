@@ -33,7 +33,9 @@ onEachDatabase('Turns that run or wait while Redis fails', (kind) => {
     const begun = performance.now()
     await fail()
     await allAtRest(chats, 90_000)
-    report(`${running} answers under way; the last of ${TURNS} after ${((performance.now() - begun) / 1_000).toFixed(1)} s`)
+    report(
+      `${running} answers under way; the last of ${TURNS} after ${((performance.now() - begun) / 1_000).toFixed(1)} s`,
+    )
     // A question, its tool, an answer: two requests each, so that no running answer was bought twice.
     expect(model.requests).to.have.length(2 * TURNS)
     expect(overlapsOf(model.requests)).to.eql([])

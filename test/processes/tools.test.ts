@@ -190,7 +190,12 @@ onEachDatabase('A worker killed after its tool has charged a card', (kind) => {
   const worker = () => workers.start({ app: 'clerk', options: bench.options(), desk: desk().url })
   const pay = () => toolCalls([{ name: 'charge', arguments: { eur: 5 } }])
   /** What a payment server that de-duplicates by key has booked. */
-  const booked = () => new Set(desk().of('pay').map(({ key }) => key)).size
+  const booked = () =>
+    new Set(
+      desk()
+        .of('pay')
+        .map(({ key }) => key),
+    ).size
 
   it('is followed by one that charges again under the same key, so that one charge is booked (S5, B80)', async () => {
     await bench.script([pay(), text('paid')])

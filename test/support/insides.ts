@@ -7,16 +7,6 @@ export function insidesOf(mill: Threadmill): JobDependencies {
   return Reflect.get(mill.jobs.complete, 'dependencies') as JobDependencies
 }
 
-/** Puts something around one of the loop's statements, in this connection only. */
-export function around<Name extends keyof RowsPort>(
-  mill: Threadmill,
-  name: Name,
-  wrap: (call: RowsPort[Name]) => RowsPort[Name],
-): void {
-  const { rows } = insidesOf(mill).ports
-  rows[name] = wrap(rows[name])
-}
-
 /** Runs `act` once: before the first call of a statement that the loop makes from now on. */
 export function beforeNext(mill: Threadmill, name: keyof RowsPort, act: () => Promise<unknown>): void {
   let done = false
