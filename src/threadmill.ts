@@ -135,7 +135,9 @@ export class Threadmill {
 
   /** Starts this process's workers. They run until `close` of the pool, or of this object. */
   startWorkers(counts: WorkerCounts = {}): Pool {
-    const { settings, redis, bells, claims, db, equipment, logger } = this.#parts
+    const { settings, redis, bells, claims, db, equipment, renewer, logger } = this.#parts
+    // The first jobs would wait for its thread, and a job that waits is lost for a while if its process dies.
+    void renewer.ready()
     const pool = new Pool({
       connection: redis.openWorker(),
       prefix: queuePrefix(settings),

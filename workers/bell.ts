@@ -21,6 +21,9 @@ export interface RingOptions {
 /** Jobs that ended are kept for a look at them, not for ever. */
 const kept: JobsOptions = { attempts: 1, removeOnComplete: { count: 1_000 }, removeOnFail: { count: 5_000 } }
 
+/** The sweeper rings once more for a chat that is still due after this time, in ms, whatever became of its last ring. */
+const sweepAgainMs = 10_000
+
 /** Rings the queues. A ring is never needed for correctness: what it announces is a row, and the sweeper rings again. */
 export class Bells {
   readonly #queues: Readonly<Record<Bell, Queue<RingData>>>
@@ -49,9 +52,13 @@ export class Bells {
     return this.#add(queue, 'ring', chatId, { ...urgency, deduplication })
   }
 
-  /** The sweeper's ring. The id holds the claim token, so that a dead worker's job, active for ever, can't hold it back. */
+  /**
+   * The sweeper's ring. A dead worker's job stays active for long, and its id with it; so the id holds the claim token, and
+   * the time, for a worker that died before it took the chat.
+   */
   async sweep(chatId: string, queue: Bell, claimToken: number): Promise<void> {
-    await this.#add(queue, 'sweep', chatId, { deduplication: { id: `${chatId}:${claimToken}` } })
+    const period = Math.floor(Date.now() / sweepAgainMs)
+    await this.#add(queue, 'sweep', chatId, { deduplication: { id: `${chatId}:${claimToken}:${period}` } })
   }
 
   async close(): Promise<void> {

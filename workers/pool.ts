@@ -25,6 +25,7 @@ export interface PoolOptions {
 }
 
 const lockDurationMs = 30_000
+const pingLimitMs = 1_000
 /** Attempts and deaths are counted in rows; BullMQ must never give a chat up by itself. */
 const stallsAllowed = 1_000_000
 
@@ -78,7 +79,7 @@ export class Pool {
 
   /** BullMQ's own close waits for Redis, however long it is away; what the jobs came to is in the rows, so it can go without. */
   async #stop(worker: Worker<RingData, JobOutcome>): Promise<void> {
-    if (this.#options.connection.status === 'ready') return worker.close()
+    if (await answers(this.#options.connection)) return worker.close()
     await worker.pause(true)
     await Promise.allSettled(this.#running)
     await worker.close(true)
@@ -128,4 +129,18 @@ export class Pool {
       throw error
     }
   }
+}
+
+/** Whether Redis is there. A connection can look ready for a moment after its server has gone. */
+async function answers(connection: RedisClient): Promise<boolean> {
+  if (connection.status !== 'ready') return false
+  let timer: NodeJS.Timeout | undefined
+  const silent = new Promise<false>((resolve) => {
+    timer = setTimeout(resolve, pingLimitMs, false)
+  })
+  const pong = connection.ping().then(
+    () => true,
+    () => false,
+  )
+  return Promise.race([pong, silent]).finally(() => clearTimeout(timer))
 }

@@ -1,20 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { expect } from 'chai'
-import type { Chat } from '../../src/index.ts'
-import type { ModelServer } from '../../src/testing/index.ts'
+import type { Threadmill } from '../../src/index.ts'
 import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
 import { agents } from './apps/load.ts'
-import {
-  allAtRest,
-  askAll,
-  expectAnswered,
-  loadModel,
-  makeChats,
-  overlapsOf,
-  questionOf,
-  report,
-} from './support/load.ts'
+import { allAtRest, askAll, expectAnswered, loadModel, makeChats, overlapsOf, report } from './support/load.ts'
 import { kill, useWorkers, type WorkerProcess } from './support/workers.ts'
 
 const ROUNDS = 3
@@ -40,19 +30,15 @@ interface Named {
 
 const secondsSince = (begun: number) => ((performance.now() - begun) / 1_000).toFixed(1)
 
-function requestsOpenBy(name: string, model: ModelServer) {
-  return model.requests.filter((request) => request.model === name && request.ended === null)
-}
-
-/** Kills a worker. True = chats that it was asking the model for were still its own when it was dead. */
-async function killHolder(worker: Named | undefined, model: ModelServer, chats: readonly Chat[]): Promise<boolean> {
-  if (worker === undefined) return false
-  const open = requestsOpenBy(worker.name, model)
-  await kill(worker.process)
-  const held = await Promise.all(
-    open.map(async (request) => chats[Number(questionOf(request).replace('chat ', ''))]?.running()),
-  )
-  return held.includes(true)
+/** How many chats a worker holds, of those for which it has asked the model under its claim. */
+async function chatsHeldBy(mill: Threadmill, { name }: Named): Promise<number> {
+  const asked = await mill.models.Usage.findAll({ where: { model: name } })
+  const chats = await mill.models.Chat.findAll({ where: { id: [...new Set(asked.map(({ chatId }) => chatId))] } })
+  const now = Date.now()
+  return chats.filter(({ id, claimToken, claimedUntil }) => {
+    const own = asked.some((usage) => usage.chatId === id && usage.claimToken === claimToken)
+    return own && claimedUntil !== null && claimedUntil.getTime() > now
+  }).length
 }
 
 onEachDatabase('Workers that are killed one after the other', (kind) => {
@@ -83,12 +69,13 @@ onEachDatabase('Workers that are killed one after the other', (kind) => {
       const pause = wait(KILL_EVERY_MS)
       await askAll(chats, plan.atOnce + kills * part, part)
       await pause
-      const victim = Math.max(
-        0,
-        up.findIndex(({ name }) => requestsOpenBy(name, model).length > 0),
-      )
-      if (await killHolder(await pool[victim], model, chats)) holderKills++
-      pool.splice(victim, 1)
+      const held = await Promise.all(up.map((worker) => chatsHeldBy(mill, worker)))
+      // The oldest that holds a chat, else the oldest.
+      const victim = up.find((_, at) => (held[at] ?? 0) > 0) ?? up[0]
+      if (victim === undefined) throw new Error('No worker is up')
+      pool.splice(up.indexOf(victim), 1)
+      await kill(victim.process)
+      if ((await chatsHeldBy(mill, victim)) > 0) holderKills++
       pool.push(start())
     }
     const killed = secondsSince(begun)

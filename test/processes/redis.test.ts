@@ -19,6 +19,7 @@ const IDLE_OUTAGE_MS = process.env.THREADMILL_FULL === '1' ? 20_000 : 6_000
 onEachDatabase('Turns that run or wait while Redis fails', (kind) => {
   const bench = useBench(kind, { claimTtlMs: 5_000 })
   const workers = useWorkers()
+  const jobs = useJobs(() => bench.redis.url)
 
   const survive = async (fail: () => Promise<unknown>) => {
     const model = await bench.script(loadModel({ rounds: 1, latencyMs: 500 }))
@@ -51,8 +52,6 @@ onEachDatabase('Turns that run or wait while Redis fails', (kind) => {
       await wait(OUTAGE_MS)
       await bench.redis.restart()
     })).timeout(LIMIT_MS)
-
-  const jobs = useJobs(() => bench.redis.url)
 })
 
 onEachDatabase('An idle worker', (kind) => {

@@ -14,7 +14,8 @@ export interface DatabaseKind {
   create(): Promise<TestDatabase>
 }
 
-const sqlite: DatabaseKind = {
+/** For suites that need one database only. */
+export const sqlite: DatabaseKind = {
   name: 'SQLite',
   async create() {
     const directory = await mkdtemp(join(tmpdir(), 'threadmill-test-'))

@@ -149,9 +149,18 @@ export function comparable(messages: readonly RecordedMessage[]): unknown[] {
     calls: (message.tool_calls ?? []).map((call) => ({
       id: call.id,
       name: call.function.name,
-      arguments: JSON.parse(call.function.arguments || '{}') as unknown,
+      arguments: parsed(call.function.arguments || '{}'),
     })),
   }))
+}
+
+/** Malformed arguments go back as the text that they are. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
 }
 
 /** Keeps a difference between long texts readable. */

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { type Chat, type ConnectOptions, defineAgent, Threadmill } from '../../src/index.ts'
-import { onEachDatabase } from '../support/databases.ts'
+import { sqlite } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
 import { until } from '../support/until.ts'
 import { comparable, compareChat } from './comparisons.ts'
@@ -28,8 +28,8 @@ if (files.length === 0) {
     it(`is left out: there are no recordings in ${recordingsFolder} (set THREADMILL_WIRE to their folder)`)
   })
 } else {
-  onEachDatabase('Real input', (kind) => {
-    const bench = useBench(kind, { claimTtlMs: 45_000 })
+  describe('Real input', () => {
+    const bench = useBench(sqlite, { claimTtlMs: 45_000 })
     const server = new ReplayServer()
     let worker: ChildProcess | undefined
     let mill: Threadmill
