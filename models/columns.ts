@@ -88,6 +88,7 @@ export const usageColumns: Columns<UsageRow> = {
   id: ['id', 'text'],
   chatId: ['chat_id', 'text'],
   messageId: ['message_id', 'text'],
+  answerId: ['answer_id', 'text'],
   operation: ['operation', 'text'],
   provider: ['provider', 'text'],
   model: ['model', 'text'],

@@ -127,7 +127,10 @@ export interface QueuedMessageRow {
 export interface UsageRow {
   id: string
   chatId: string
+  /** The message that the attempt led to; null where it led to none. */
   messageId: string | null
+  /** The id that the attempt's message was to have, and that viewers saw its text under. */
+  answerId: string | null
   operation: 'chat'
   provider: string
   model: string

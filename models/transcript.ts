@@ -13,6 +13,8 @@ export interface ChatLook {
   readonly queued: { readonly steering: number; readonly total: number }
   /** Usage entries that an earlier, dead run left open. */
   readonly orphanedUsages: number
+  /** The answer that the last attempt began and nobody stored: what was shown of it is void. Null where it was stored. */
+  readonly draft: string | null
 }
 
 /** Null: there is no such chat. In a transaction the chat row is locked until its end. */
@@ -23,7 +25,8 @@ export async function lookAtChat(db: Database, chatId: string, transaction?: Tra
       `CASE WHEN c.wanted_at <= ${db.dialect.now} THEN 1 ELSE 0 END AS due, ` +
       `(SELECT COUNT(*) FROM ${queuedMessages} q WHERE q.chat_id = c.id AND q.steer = 1) AS steering, ` +
       `(SELECT COUNT(*) FROM ${queuedMessages} q WHERE q.chat_id = c.id) AS queued, ` +
-      `(SELECT COUNT(*) FROM ${usages} u WHERE u.chat_id = c.id AND u.status = 'pending' AND u.claim_token < c.claim_token) AS orphaned ` +
+      `(SELECT COUNT(*) FROM ${usages} u WHERE u.chat_id = c.id AND u.status = 'pending' AND u.claim_token < c.claim_token) AS orphaned, ` +
+      `(SELECT CASE WHEN u.message_id IS NULL THEN u.answer_id END FROM ${usages} u WHERE u.chat_id = c.id ORDER BY u.id DESC LIMIT 1) AS draft ` +
       `FROM ${chats} c WHERE c.id = $chatId${transaction ? db.dialect.forUpdate : ''}`,
     { chatId },
     transaction,
@@ -35,6 +38,7 @@ export async function lookAtChat(db: Database, chatId: string, transaction?: Tra
     due: Number(raw.due) === 1,
     queued: { steering: Number(raw.steering), total: Number(raw.queued) },
     orphanedUsages: Number(raw.orphaned),
+    draft: raw.draft as string | null,
   }
 }
 

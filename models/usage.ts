@@ -12,6 +12,7 @@ export function defineUsage(sequelize: Sequelize, tableName: string): ModelStati
       id: idColumn(),
       chatId: idReference(),
       messageId: idReference(),
+      answerId: idReference(),
       operation: wordColumn(),
       provider: wordColumn(),
       model: wordColumn(),

@@ -4,7 +4,7 @@ import type { UsageRow, UsageStatus } from './rows.ts'
 
 // The only writes of a run that need no fence: money that was spent is recorded whoever holds the chat.
 
-export type NewUsage = Pick<UsageRow, 'id' | 'chatId' | 'provider' | 'model' | 'claimToken'>
+export type NewUsage = Pick<UsageRow, 'id' | 'chatId' | 'answerId' | 'provider' | 'model' | 'claimToken'>
 
 export type UsageClosing = Pick<
   UsageRow,

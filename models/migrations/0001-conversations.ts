@@ -157,6 +157,7 @@ export const conversations: Migration = {
         id,
         chat_id: reference(tables.chats, 'CASCADE'),
         message_id: reference(tables.messages, 'SET NULL'),
+        answer_id: { type: DataTypes.STRING(36), allowNull: true },
         operation: { type: DataTypes.STRING(32), allowNull: false },
         provider: { type: DataTypes.STRING(255), allowNull: false },
         model: { type: DataTypes.STRING(255), allowNull: false },
@@ -182,6 +183,7 @@ export const conversations: Migration = {
       name: `${tables.usages}_status`,
       transaction,
     })
+    await queryInterface.addIndex(tables.usages, ['chat_id', 'id'], { name: `${tables.usages}_latest`, transaction })
     await queryInterface.addIndex(tables.usages, ['message_id'], { name: `${tables.usages}_message`, transaction })
   },
 }

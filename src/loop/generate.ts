@@ -28,6 +28,7 @@ export async function generate(run: RunContext): Promise<TranscriptMessage | nul
   const usageIds: string[] = []
   let messageId = clock.newId()
   let emptyAnswers = 0
+  run.replaceDraft(messageId)
   for (let retries = 0; ; ) {
     run.claim.requireTime()
     const attempt: Attempt = { messageId, usageId: clock.newId(), text: '', thinking: '', chunks: 0, usage: null }
@@ -79,6 +80,7 @@ async function ask(run: RunContext, request: ModelRequest, attempt: Attempt): Pr
   await rows.openUsage({
     id: attempt.usageId,
     chatId: run.chat.id,
+    answerId: attempt.messageId,
     provider: client.provider,
     model,
     claimToken: run.chat.claimToken,

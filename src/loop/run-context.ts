@@ -82,6 +82,8 @@ export class RunContext {
   /** Whether this run committed a message, so that the count of attempts starts anew. */
   committed = false
   shown: Shown | null = null
+  /** What an earlier run showed of an answer and did not live to store. */
+  #draft: string | null
   /** Calls whose approval this run has looked into. */
   readonly consulted = new Set<string>()
 
@@ -98,6 +100,7 @@ export class RunContext {
     this.configuration = configuration
     this.look = rows.look
     this.transcript = rows.transcript
+    this.#draft = rows.look.draft
   }
 
   get chat(): ChatRow {
@@ -126,6 +129,12 @@ export class RunContext {
 
   publish(event: LiveEvent): void {
     this.ports.events.publish(this.chat.id, this.chat.claimToken, event)
+  }
+
+  /** Tells viewers, once, that an earlier run's unfinished answer begins anew as this one. */
+  replaceDraft(messageId: string): void {
+    if (this.#draft !== null) this.publish({ type: 'attempt.restarted', messageId, replaces: this.#draft })
+    this.#draft = null
   }
 
   /** A signal for one move: aborted by a lost claim, a shutdown, or a cancel of the turn. */

@@ -43,7 +43,12 @@ describe('connections to Redis', function () {
 
   it('are one for each purpose, ready when they are given, in the numbered database of the URL', async () => {
     const connector = connect(redis.url.replace(/0$/, '3'))
-    const clients = await Promise.all([connector.producer(), connector.openWorker(), connector.lock(), connector.openReader()])
+    const clients = await Promise.all([
+      connector.producer(),
+      connector.openWorker(),
+      connector.lock(),
+      connector.openReader(),
+    ])
     expect(new Set(clients).size).to.equal(4)
     expect(await connector.lock()).to.equal(clients[2])
     expect([clients[0].status, clients[2].status]).to.deep.equal(['ready', 'ready'])

@@ -122,6 +122,10 @@ onEachDatabase('A worker that gets SIGTERM', (kind) => {
     expect(textOf(viewer.events, runs[1])).to.equal('all of it')
     const second = viewer.events.findIndex((event) => event.type === 'run.started' && event.claimToken === runs[1])
     expect(viewer.events.slice(second).every(({ claimToken }) => claimToken === runs[1])).to.equal(true)
+    // The viewer is told to drop what the first attempt showed.
+    const shown = viewer.events.find((event) => event.type === 'text.delta')
+    const restarts = viewer.events.filter((event) => event.type === 'attempt.restarted')
+    expect(restarts.map(({ replaces }) => replaces)).to.eql([shown?.messageId])
     await expectWhole(mill, chat)
   }).timeout(LIMIT_MS)
 })
