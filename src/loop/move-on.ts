@@ -19,20 +19,12 @@ export interface Moved {
 
 /** The loop. */
 export async function moveOn(run: RunContext): Promise<Moved> {
-  const { agent } = run.configuration
   let produced: TranscriptMessage | null = null
   let unchanged = 0
   for (;;) {
     run.claim.signal.throwIfAborted()
-    const reconsider = reconsiderable(run.transcript, run.configuration.tools, run.consulted)
-    const move = narrowed(
-      run,
-      decide({ ...run.look, transcript: run.transcript }, { roundLimit: agent.rounds, reconsider }),
-    )
-    if (isWork(move) && run.order.stopping?.()) return { ending: handedOver(queueFor(run, move)), produced }
-    if (isWork(move) && run.order.by !== 'caller' && run.order.by !== queueFor(run, move)) {
-      return { ending: handedOver(queueFor(run, move)), produced }
-    }
+    const move = narrowed(run, nextMove(run))
+    if (isWork(move) && belongsElsewhere(run, move)) return { ending: handedOver(queueFor(run, move)), produced }
     // What others recorded since this run last looked comes before the next model call.
     if (move.kind === 'generate' && !run.fresh) {
       await run.refresh()
@@ -74,8 +66,20 @@ export async function moveOn(run: RunContext): Promise<Moved> {
       default:
         return move satisfies never
     }
-    if (run.order.verb !== 'complete') return { ending: await endingAfterOneMove(run), produced }
+    if (run.order.verb !== 'complete') return { ending: endingAfterOneMove(run), produced }
   }
+}
+
+function nextMove(run: RunContext): Move {
+  const { tools, agent } = run.configuration
+  const reconsider = reconsiderable(run.transcript, tools, run.consulted)
+  return decide({ ...run.look, transcript: run.transcript }, { roundLimit: agent.rounds, reconsider })
+}
+
+/** This process is ending, or the move is for the workers of another queue. A direct caller makes every move itself. */
+function belongsElsewhere(run: RunContext, move: Move): boolean {
+  const { by, stopping } = run.order
+  return stopping?.() === true || (by !== 'caller' && by !== queueFor(run, move))
 }
 
 /** Verbs that are for one kind of move take no other. */
@@ -103,12 +107,8 @@ function queueFor(run: RunContext, move: Move): Bell {
 }
 
 /** A caller who moves by hand decides about the next move too: only what somebody else wished for stays wished for. */
-async function endingAfterOneMove(run: RunContext): Promise<Ending> {
-  const reconsider = reconsiderable(run.transcript, run.configuration.tools, run.consulted)
-  const next = decide(
-    { ...run.look, transcript: run.transcript },
-    { roundLimit: run.configuration.agent.rounds, reconsider },
-  )
+function endingAfterOneMove(run: RunContext): Ending {
+  const next = nextMove(run)
   if (isWork(next) && run.chat.wantedAt !== null) return handedOver(queueFor(run, next))
   return next.kind === 'park' ? parked : resting
 }
