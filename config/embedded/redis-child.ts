@@ -50,7 +50,7 @@ async function startProgram(program: Exclude<ServerKind, 'js-redis-server'>, dat
     // Between the look for a free port and now, someone else may have taken it.
     if (!/Address already in use|Failed listening/i.test(failure)) break
   }
-  throw new UnreachableError(`${program} did not start: ${failure}`)
+  throw new UnreachableError(failure)
 }
 
 function serverArguments(port: number, directory: string): string[] {

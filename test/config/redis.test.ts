@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
@@ -10,6 +10,7 @@ import { type EmbeddedRedis, startRedis } from '../../config/embedded/redis.ts'
 import { queueNames, queuePrefix } from '../../config/queues.ts'
 import { type RedisConnector, type RedisConnectorOptions, redisConnector } from '../../config/redis.ts'
 import { ConfigurationError, UnreachableError } from '../../src/errors.ts'
+import { itOnRealRedis } from '../support/real-redis.ts'
 import { rejection, removeDirectory, temporaryDirectory, thrown, until } from './support/helpers.ts'
 
 describe('connections to Redis', function () {
@@ -110,7 +111,7 @@ describe('connections to Redis', function () {
     await removeDirectory(other)
   })
 
-  it('give up on a lock command after 500 ms when Redis hangs', async () => {
+  itOnRealRedis('give up on a lock command after 500 ms when Redis hangs', async () => {
     const lock = await connect(redis.url).lock()
     const blocker = await connect(redis.url).producer()
     // A server that is paused answers nobody.
@@ -122,7 +123,7 @@ describe('connections to Redis', function () {
     await until('it is over', async () => (await ask(portOf(redis.url), 'PING')).startsWith('+PONG'))
   })
 
-  it('warn once of a Redis that may evict keys', async () => {
+  itOnRealRedis('warn once of a Redis that may evict keys', async () => {
     const warnings: string[] = []
     const onWarning = (message: string) => warnings.push(message)
     const client = await connect(redis.url, { onWarning }).producer()
@@ -166,7 +167,7 @@ describe('connections to Redis', function () {
     silent.close()
   })
 
-  it('say at once that a password is wrong', async () => {
+  itOnRealRedis('say at once that a password is wrong', async () => {
     const client = await connect(redis.url).producer()
     await client.config('SET', 'requirepass', 'right')
     const began = performance.now()
@@ -207,8 +208,7 @@ describe('connections to Redis', function () {
     await cluster.close()
   })
 
-  it('reach the master that sentinels know', async function () {
-    if (spawnSync('redis-server', ['--version']).error) return this.skip()
+  itOnRealRedis('reach the master that sentinels know', async () => {
     const probe = createServer()
     const port = await listening(probe)
     await new Promise((done) => probe.close(done))

@@ -5,6 +5,7 @@ import type { ChatEvent, LiveEvent } from '../../src/events/event.ts'
 import { streamKey } from '../../src/events/keys.ts'
 import { type EventPublisher, eventPublisher } from '../../src/events/publisher.ts'
 import { type ReadEventsOptions, readEvents } from '../../src/events/reader.ts'
+import { itOnRealRedis } from '../support/real-redis.ts'
 import { startRedisServer, type TestRedisServer } from '../support/redis-server.ts'
 import { startProxy } from './proxy.ts'
 import {
@@ -206,7 +207,7 @@ describe('reading live events', () => {
       await allDisconnected()
     })
 
-    it('comes when the signal is aborted while it waits', async () => {
+    itOnRealRedis('comes when the signal is aborted while it waits', async () => {
       const controller = new AbortController()
       const reader = open({ signal: controller.signal, blockMs: 600_000 })
       const waiting = reader.next()
@@ -253,7 +254,7 @@ describe('reading live events', () => {
       return problems
     }
 
-    it('goes on behind the last event', async () => {
+    itOnRealRedis('goes on behind the last event', async () => {
       await readsOn(() => readerClientOf(server.url))
     })
 

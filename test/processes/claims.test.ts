@@ -3,6 +3,7 @@ import { createConnection } from 'mysql2/promise'
 import { gate, text, toolCalls } from '../../src/testing/index.ts'
 import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
+import { itOnRealRedis } from '../support/real-redis.ts'
 import { until } from '../support/until.ts'
 import { agents } from './apps/clerk.ts'
 import { useDesk } from './support/desk.ts'
@@ -57,30 +58,33 @@ onEachDatabase('A worker frozen past its claim', (kind) => {
     await expectWhole(mill, chat)
   }).timeout(LIMIT_MS)
 
-  it('aborts its stream when it wakes, touches nothing of its successor, and fails no job (S10)', async () => {
-    const late = gate(text('one two three'))
-    const model = await bench.script([late, text('from B')])
-    const mill = await bench.connect({ agents })
-    const chat = await mill.chats.create()
-    const frozen = await worker()
-    await chat.askLater('hi', { enqueue: true })
-    const asked = await late.reached
-    await late.step()
-    await late.step()
-    frozen.signal('SIGSTOP')
-    await worker()
-    await until('the other one has answered', () => isAtRest(chat), WAIT_MS)
-    const rows = await chat.messages()
-    frozen.signal('SIGCONT')
-    void late.step()
-    expect(await model.waitForEnd(asked)).to.equal('aborted')
-    await until('the jobs have ended', async () => (await jobs().active()).length === 0, WAIT_MS)
-    expect(await jobs().failed()).to.equal(0)
-    expect(await chat.messages()).to.eql(rows)
-    expect(await transcriptOf(chat)).to.eql(['U hi', 'A from B'])
-    expect(model.requests).to.have.length(2)
-    await expectWhole(mill, chat)
-  }).timeout(LIMIT_MS)
+  itOnRealRedis(
+    'aborts its stream when it wakes, touches nothing of its successor, and fails no job (S10)',
+    async () => {
+      const late = gate(text('one two three'))
+      const model = await bench.script([late, text('from B')])
+      const mill = await bench.connect({ agents })
+      const chat = await mill.chats.create()
+      const frozen = await worker()
+      await chat.askLater('hi', { enqueue: true })
+      const asked = await late.reached
+      await late.step()
+      await late.step()
+      frozen.signal('SIGSTOP')
+      await worker()
+      await until('the other one has answered', () => isAtRest(chat), WAIT_MS)
+      const rows = await chat.messages()
+      frozen.signal('SIGCONT')
+      void late.step()
+      expect(await model.waitForEnd(asked)).to.equal('aborted')
+      await until('the jobs have ended', async () => (await jobs().active()).length === 0, WAIT_MS)
+      expect(await jobs().failed()).to.equal(0)
+      expect(await chat.messages()).to.eql(rows)
+      expect(await transcriptOf(chat)).to.eql(['U hi', 'A from B'])
+      expect(model.requests).to.have.length(2)
+      await expectWhole(mill, chat)
+    },
+  ).timeout(LIMIT_MS)
 })
 
 onEachDatabase('A worker that holds its chat', (kind) => {
@@ -116,7 +120,7 @@ onEachDatabase('A worker that holds its chat', (kind) => {
     await expectWhole(mill, chat)
   }).timeout(LIMIT_MS)
 
-  it('goes on when Redis restarts, takes its lock again, and gives the one answer (S12)', async () => {
+  itOnRealRedis('goes on when Redis restarts, takes its lock again, and gives the one answer (S12)', async () => {
     const held = gate(text('the answer'))
     const model = await bench.script([held])
     const mill = await bench.connect({ agents })
@@ -137,7 +141,7 @@ onEachDatabase('A worker that holds its chat', (kind) => {
     await expectWhole(mill, chat)
   }).timeout(LIMIT_MS)
 
-  it('keeps it while a tool blocks its process for longer than the claim lives (B38)', async () => {
+  itOnRealRedis('keeps it while a tool blocks its process for longer than the claim lives (B38)', async () => {
     const model = await bench.script([toolCalls([{ name: 'block', arguments: { ms: 6_000 } }]), text('done')])
     const mill = await bench.connect({ agents })
     const chat = await mill.chats.create({ agent: 'clerk' })

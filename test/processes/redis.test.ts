@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { text } from '../../src/testing/index.ts'
 import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
+import { itOnRealRedis } from '../support/real-redis.ts'
 import { until } from '../support/until.ts'
 import { agents } from './apps/load.ts'
 import { useJobs } from './support/jobs.ts'
@@ -80,7 +81,7 @@ onEachDatabase('An idle worker', (kind) => {
     expect(await worker.ended).to.equal(0)
   }).timeout(LIMIT_MS)
 
-  it('answers within seconds after its connections to Redis were cut (B48)', async () => {
+  itOnRealRedis('answers within seconds after its connections to Redis were cut (B48)', async () => {
     await bench.script(text('pong'))
     const mill = await bench.connect()
     const chat = await mill.chats.create()
