@@ -1,6 +1,7 @@
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 
-const LIMIT_MS = 5000
+/** Above the longest pause that a library makes between two attempts to reconnect, and lets run out by itself. */
+const LIMIT_MS = 25_000
 const LOOK_AGAIN_MS = 10
 
 type Counts = ReadonlyMap<string, number>
