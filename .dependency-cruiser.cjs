@@ -10,7 +10,7 @@ const levels = [
 ]
 const errors = '^src/errors[.]ts$'
 const testing = '^src/testing/'
-const roots = '^src/(threadmill|index)[.]ts$'
+const roots = '^src/(threadmill|open|index|migrations)[.]ts$'
 const compositionRoots = `${roots}|^src/cli/`
 
 const typesOnly = ['type-only']
@@ -148,7 +148,7 @@ module.exports = {
       name: 'openai-types-only-in-providers',
     },
     onlyIn('redlock', '^src/claims/claim-lock[.]ts$'),
-    onlyIn('bullmq', '^workers/|^src/threadmill[.]ts$'),
+    onlyIn('bullmq', '^workers/|^src/(threadmill|open)[.]ts$'),
     {
       name: 'no-cycle-at-run-time',
       comment: 'Which file of a cycle runs first depends on who imports it; cut it, or import a type.',

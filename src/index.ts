@@ -33,6 +33,7 @@ export * from './errors.ts'
 export type { ChatEvent, EventToolCall, LiveEvent } from './events/event.ts'
 export type { EventReader } from './events/reader.ts'
 export type { Chunk, OnChunk } from './loop/run-context.ts'
+export type { Observers } from './open.ts'
 export { type OpenAiClientOptions, openAiClient } from './providers/openai.ts'
 export type {
   Answer,
@@ -43,7 +44,7 @@ export type {
   Prices,
   TokenUsage,
 } from './providers/provider.ts'
-export { type ConnectOptions, type Observers, Threadmill, type WorkerCounts } from './threadmill.ts'
+export { type ConnectOptions, Threadmill, type WorkerCounts } from './threadmill.ts'
 export type { Agent } from './tools/agent.ts'
 export { type AgentDefinition, defineAgent } from './tools/define-agent.ts'
 export { defineTool, type ToolDefinition } from './tools/define-tool.ts'
