@@ -46,12 +46,12 @@ onEachDatabase('A worker killed during a model call', (kind) => {
   it('keeps its chat until the claim lapses: no second request, then the sweeper rings (S2)', async () => {
     const held = gate(text('never sent'))
     const model = await bench.script([held, text('late')])
-    const mill = await bench.connect({ agents, claimTtlMs: 4_000 })
+    const mill = await bench.connect({ agents, claimTtlMs: 8_000 })
     const chat = await mill.chats.create()
-    const first = await worker({ claimTtlMs: 4_000 })
+    const first = await worker({ claimTtlMs: 8_000 })
     await chat.askLater('hi', { enqueue: true })
     await held.reached
-    await worker({ claimTtlMs: 4_000 })
+    await worker({ claimTtlMs: 8_000 })
     await kill(first)
     const latest = await chat.complete()
     expect(latest?.content).to.equal('hi')

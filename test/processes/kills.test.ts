@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import type { Threadmill } from '../../src/index.ts'
 import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
+import { itOnRealRedis } from '../support/real-redis.ts'
 import { agents } from './apps/load.ts'
 import { allAtRest, askAll, expectAnswered, loadModel, makeChats, overlapsOf, report } from './support/load.ts'
 import { kill, useWorkers, type WorkerProcess } from './support/workers.ts'
@@ -91,7 +92,7 @@ onEachDatabase('Workers that are killed one after the other', (kind) => {
   if (process.env.THREADMILL_FULL === '1' && kind.name === 'MariaDB') {
     it('lose no turn and double none: 200 turns, 44 kills', () => lose(full)).timeout(BOUND_MS + 60_000)
   } else {
-    it('lose no turn and double none: 40 turns, 10 kills', () => lose(small)).timeout(BOUND_MS + 60_000)
+    itOnRealRedis('lose no turn and double none: 40 turns, 10 kills', () => lose(small)).timeout(BOUND_MS + 60_000)
     it('lose no turn and double none: 200 turns, 44 kills (left out: MariaDB and THREADMILL_FULL=1 only)')
   }
 })
