@@ -1,0 +1,142 @@
+import type { Sequelize } from 'sequelize'
+import { checkDatabase } from '../config/check-database.ts'
+import { openDatabase } from '../config/database.ts'
+import { embedded, type Services } from '../config/embedded/index.ts'
+import type { Logger } from '../config/logger.ts'
+import { queuePrefix } from '../config/queues.ts'
+import { type RedisConnector, redisConnector } from '../config/redis.ts'
+import type { Settings } from '../config/settings.ts'
+import { cancelledAmong } from '../models/claims.ts'
+import { type Database, databaseOf } from '../models/database.ts'
+import { defineModels, type Models } from '../models/index.ts'
+import { migrate, requireMigrated } from '../models/migrator.ts'
+import { Bells } from '../workers/bell.ts'
+import { CancelWatch } from './claims/cancel-watch.ts'
+import { claimLock } from './claims/claim-lock.ts'
+import { Claims } from './claims/claims.ts'
+import { Renewer } from './claims/renewer.ts'
+import { type EventPublisher, eventPublisher } from './events/publisher.ts'
+import { configure, defaultClients, type Equipment, toolsOf } from './loop/configure.ts'
+import { databaseRows } from './loop/database-rows.ts'
+import { realClock } from './loop/real-clock.ts'
+import type { LoopPorts } from './loop/run-context.ts'
+import type { Agent } from './tools/agent.ts'
+import { defineAgent } from './tools/define-agent.ts'
+import { agentRegistry, toolRegistry } from './tools/registry.ts'
+import type { Tool } from './tools/tool.ts'
+
+export interface Observers {
+  readonly onStatement?: ((sql: string) => void) | undefined
+  readonly onCommand?: ((name: string) => void) | undefined
+}
+
+/** What a connection is made of. */
+export interface Parts {
+  readonly settings: Settings
+  readonly services: Services
+  readonly sequelize: Sequelize
+  readonly redis: RedisConnector
+  readonly db: Database
+  readonly models: Models
+  readonly bells: Bells
+  readonly claims: Claims
+  readonly renewer: Renewer
+  readonly cancels: CancelWatch
+  readonly publisher: EventPublisher
+  readonly ports: LoopPorts
+  readonly equipment: Equipment
+  readonly logger: Logger
+}
+
+const cancelLookMs = 1_000
+/** Above any time that a tool or a model call may block the main thread. */
+const heartbeatLimitMs = 20 * 60_000
+
+/** @throws {ConfigurationError} for names that clash. */
+export function equip(agents: readonly Agent[], tools: readonly Tool[]): Omit<Equipment, 'model' | 'clientFor'> {
+  const registered = agentRegistry(agents)
+  for (const agent of agents) toolRegistry(agent, tools)
+  toolRegistry(null, tools)
+  return { agents: registered, tools, defaultAgent: defineAgent({ name: 'default' }) }
+}
+
+/** What is opened by, beside the settings. */
+export interface OpenOptions {
+  readonly migrates: boolean
+  readonly logger: Logger
+  readonly observe: Observers | undefined
+}
+
+/** Opens every part in turn; what has to be closed again is put into `opened`, in that order. */
+export async function open(
+  wanted: Settings,
+  equipped: Omit<Equipment, 'model' | 'clientFor'>,
+  { migrates, logger, observe }: OpenOptions,
+  opened: (() => Promise<unknown>)[],
+): Promise<Parts> {
+  const services = await embedded(wanted, { onNotice: (notice) => logger.warn({}, notice) })
+  opened.push(() => services.stop())
+  const settings: Settings = { ...wanted, databaseUrl: services.databaseUrl, redisUrl: services.redisUrl }
+
+  const sequelize = openDatabase(settings, { onStatement: observe?.onStatement })
+  opened.push(() => sequelize.close())
+  await checkDatabase(sequelize)
+  if (migrates) await migrate(sequelize, settings.tablePrefix)
+  await requireMigrated(sequelize, settings.tablePrefix)
+
+  const redis = redisConnector(settings, {
+    onWarning: (warning) => logger.warn({}, warning),
+    onCommand: observe?.onCommand,
+  })
+  opened.push(() => redis.close())
+  const [producer, locking] = await Promise.all([redis.producer(), redis.lock()])
+
+  const db = databaseOf(sequelize, settings.tablePrefix)
+  const { claimTtlMs: ttlMs, claimRenewMs: renewMs, redisPrefix: prefix, tablePrefix } = settings
+  const marginMs = Math.min(5_000, ttlMs / 5)
+  const renewer = new Renewer({ database: settings, tablePrefix, ttlMs, renewMs, marginMs, heartbeatLimitMs }, logger)
+  const cancels = new CancelWatch((chatIds) => cancelledAmong(db, chatIds), cancelLookMs, logger)
+  const claims = new Claims({
+    db,
+    lock: claimLock(locking, { prefix, ttlMs, db: redis.db, logger }),
+    renewer,
+    cancels,
+    ttlMs,
+    marginMs,
+    agents: () => [...equipped.agents.keys()],
+  })
+  const bells = new Bells(producer, queuePrefix(settings), logger)
+  opened.push(() => bells.close())
+  const publisher = eventPublisher(producer, {
+    prefix,
+    onError: (error, chatId) => logger.debug({ err: error, chatId }, 'Live events were dropped'),
+  })
+  const equipment: Equipment = { ...equipped, model: settings.model, clientFor: defaultClients(settings) }
+  const ports: LoopPorts = {
+    claims,
+    rows: databaseRows(db, ttlMs),
+    bell: bells,
+    events: publisher,
+    clock: realClock,
+    configure: (chat, order) => configure(equipment, chat, order),
+    hasAgent: (name) => equipment.agents.has(name),
+    requiresApproval: (chat, name) => toolsOf(equipment, chat).get(name)?.requiresApproval === true,
+  }
+  const models = defineModels(sequelize, tablePrefix)
+  return {
+    settings,
+    services,
+    sequelize,
+    redis,
+    db,
+    models,
+    bells,
+    claims,
+    renewer,
+    cancels,
+    publisher,
+    ports,
+    equipment,
+    logger,
+  }
+}
