@@ -31,6 +31,7 @@ export function defineChat(sequelize: Sequelize, tableName: string): ModelStatic
       cancelTurn: numberColumn(),
       cancelSeq: numberColumn(),
       cancelledTurn: numberColumn(),
+      endedTurn: numberColumn(),
       parked: { ...flagColumn(), defaultValue: false },
       createdAt: timeColumn(),
       updatedAt: timeColumn(),

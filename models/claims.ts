@@ -29,9 +29,15 @@ export const wantNow = (db: Database) =>
   `wanted_at = CASE WHEN wanted_at IS NULL OR wanted_at > ${db.dialect.now} THEN ${db.dialect.now} ELSE wanted_at END, ` +
   'wanted_seq = wanted_seq + 1'
 
-/** A failed or cancelled turn is tried again: its rounds are counted anew. Order matters, MySQL assigns from left to right. */
+const notGivenUp = 'failure IS NULL AND (cancelled_turn IS NULL OR cancelled_turn <> turn)'
+
+/**
+ * A failed or cancelled turn is tried again: its rounds are counted anew, and it will end anew. Order matters, MySQL
+ * assigns from left to right.
+ */
 export const tryAgain =
-  'rounds = CASE WHEN failure IS NULL AND (cancelled_turn IS NULL OR cancelled_turn <> turn) THEN rounds ELSE 0 END, ' +
+  `rounds = CASE WHEN ${notGivenUp} THEN rounds ELSE 0 END, ` +
+  `ended_turn = CASE WHEN ${notGivenUp} THEN ended_turn ELSE NULL END, ` +
   'failure = NULL, cancelled_turn = NULL'
 
 /** Takes the chat if nobody holds it. True = this process owns it until the claim lapses. */
@@ -174,7 +180,13 @@ export interface Release extends ClaimKey {
   readonly wish: WishAfter
   readonly parked: boolean
   readonly failure: Failure | null
+  /** The agent was told that the turn ended. */
+  readonly turnEnded: boolean
 }
+
+/** A failure that a later wish lifts ends nothing: the turn goes on. */
+const endedTurn = ({ failure }: Release) =>
+  failure === null ? 'turn' : 'CASE WHEN wanted_seq <> $seen THEN ended_turn ELSE turn END'
 
 /** Gives the chat back. False = it was no longer held; nothing changed then. */
 export async function releaseChat(db: Database, release: Release): Promise<boolean> {
@@ -196,6 +208,7 @@ export async function releaseChat(db: Database, release: Release): Promise<boole
       (wish.kind === 'none' ? 'cancel_turn = CASE WHEN wanted_seq <> $seen THEN cancel_turn ELSE NULL END, ' : '') +
       // A wish that came after the last look deserves a try of its own.
       'failure = CASE WHEN wanted_seq <> $seen THEN NULL ELSE $failure END, ' +
+      (release.turnEnded ? `ended_turn = ${endedTurn(release)}, ` : '') +
       `wanted_queue = $queue, updated_at = ${now} WHERE id = $chatId AND ${live(db)}`,
     {
       chatId: release.chatId,

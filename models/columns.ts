@@ -29,6 +29,7 @@ export const chatColumns: Columns<ChatRow> = {
   cancelTurn: ['cancel_turn', 'int'],
   cancelSeq: ['cancel_seq', 'int'],
   cancelledTurn: ['cancelled_turn', 'int'],
+  endedTurn: ['ended_turn', 'int'],
   parked: ['parked', 'bool'],
   createdAt: ['created_at', 'time'],
   updatedAt: ['updated_at', 'time'],

@@ -54,6 +54,8 @@ export interface ChatRow {
   cancelSeq: number | null
   /** The last turn that a cancel ended: it is asked again only by an explicit complete or enqueue. */
   cancelledTurn: number | null
+  /** The last turn whose end the agent was told of. */
+  endedTurn: number | null
   parked: boolean
   createdAt: Date
   updatedAt: Date

@@ -11,11 +11,15 @@ import { type Database, databaseOf } from '../models/database.ts'
 import { defineModels, type Models } from '../models/index.ts'
 import { migrate, requireMigrated } from '../models/migrator.ts'
 import { Bells } from '../workers/bell.ts'
+import { Chat } from './chat/chat.ts'
+import type { ChatDependencies } from './chat/chat-handle.ts'
+import { tellTurnEnd } from './chat/turn-ends.ts'
 import { CancelWatch } from './claims/cancel-watch.ts'
 import { claimLock } from './claims/claim-lock.ts'
 import { Claims } from './claims/claims.ts'
 import { Renewer } from './claims/renewer.ts'
 import { type EventPublisher, eventPublisher } from './events/publisher.ts'
+import { readEvents } from './events/reader.ts'
 import { configure, defaultClients, type Equipment, toolsOf } from './loop/configure.ts'
 import { databaseRows } from './loop/database-rows.ts'
 import { realClock } from './loop/real-clock.ts'
@@ -44,6 +48,7 @@ export interface Parts {
   readonly cancels: CancelWatch
   readonly publisher: EventPublisher
   readonly ports: LoopPorts
+  readonly chats: ChatDependencies
   readonly equipment: Equipment
   readonly logger: Logger
 }
@@ -121,8 +126,21 @@ export async function open(
     configure: (chat, order) => configure(equipment, chat, order),
     hasAgent: (name) => equipment.agents.has(name),
     requiresApproval: (chat, name) => toolsOf(equipment, chat).get(name)?.requiresApproval === true,
+    tellTurnEnd: (row, outcome) => {
+      const agent = row.agent === null ? undefined : equipment.agents.get(row.agent)
+      return tellTurnEnd(agent, row, outcome, { chatOf: (chat) => new Chat(chat, chats), logger })
+    },
   }
   const models = defineModels(sequelize, tablePrefix)
+  const chats: ChatDependencies = {
+    db,
+    models,
+    ports,
+    // Token 0: from outside any run, so that no reader drops it.
+    publish: (chatId, event) => publisher.publish(chatId, 0, event),
+    readEvents: (chatId, options) => readEvents(() => redis.openReader(), { prefix, chatId, ...options }),
+    toolNames: (chat) => new Set(toolsOf(equipment, chat).keys()),
+  }
   return {
     settings,
     services,
@@ -136,6 +154,7 @@ export async function open(
     cancels,
     publisher,
     ports,
+    chats,
     equipment,
     logger,
   }

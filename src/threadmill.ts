@@ -8,8 +8,6 @@ import { Pool } from '../workers/pool.ts'
 import { RunToolsJob } from '../workers/run-tools.ts'
 import { Sweeper } from '../workers/sweep.ts'
 import { Chats } from './chat/chats.ts'
-import { readEvents } from './events/reader.ts'
-import { toolsOf } from './loop/configure.ts'
 import { missingAgent } from './loop/ending.ts'
 import { equip, type Observers, open, type Parts } from './open.ts'
 import type { Agent } from './tools/agent.ts'
@@ -51,17 +49,7 @@ export class Threadmill {
     this.models = parts.models
     const dependencies = { db: parts.db, bells: parts.bells, ports: parts.ports }
     this.jobs = { complete: new CompleteJob(dependencies), runTools: new RunToolsJob(dependencies) }
-    const { publisher, equipment, settings, redis } = parts
-    this.chats = new Chats({
-      db: parts.db,
-      models: parts.models,
-      ports: parts.ports,
-      // Token 0: from outside any run, so that no reader drops it.
-      publish: (chatId, event) => publisher.publish(chatId, 0, event),
-      readEvents: (chatId, options) =>
-        readEvents(() => redis.openReader(), { prefix: settings.redisPrefix, chatId, ...options }),
-      toolNames: (chat) => new Set(toolsOf(equipment, chat).keys()),
-    })
+    this.chats = new Chats(parts.chats)
   }
 
   /**

@@ -1,7 +1,8 @@
 import { conversations } from './0001-conversations.ts'
+import { turnEnds } from './0003-turn-ends.ts'
 import type { Migration } from './migration.ts'
 
 export type { Migration, MigrationContext } from './migration.ts'
 
 /** Every step of the schema, in order. */
-export const migrations: readonly Migration[] = [conversations]
+export const migrations: readonly Migration[] = [conversations, turnEnds]

@@ -10,6 +10,7 @@ import { runTools } from './run-tools.ts'
 import { settleCancelled } from './settle-cancelled.ts'
 import { takeQueued } from './take-queued.ts'
 import { openCalls } from './transcript.ts'
+import { tellAnswered } from './turn-end.ts'
 
 export interface Moved {
   readonly ending: Ending
@@ -45,6 +46,7 @@ export async function moveOn(run: RunContext): Promise<Moved> {
         break
       }
       case 'take-queued':
+        if (move.startsTurn) await tellAnswered(run)
         if (!(await takeQueued(run, move))) await run.refresh()
         continue
       case 'generate': {

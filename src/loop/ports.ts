@@ -56,7 +56,7 @@ export interface RowsPort {
   ): Promise<void>
   release(
     key: ClaimKey,
-    release: { seen: number; wish: WishAfter; parked: boolean; failure: Failure | null },
+    release: { seen: number; wish: WishAfter; parked: boolean; failure: Failure | null; turnEnded: boolean },
   ): Promise<boolean>
   openUsage(usage: NewUsage): Promise<void>
   closeUsage(id: string, closing: UsageClosing): Promise<void>

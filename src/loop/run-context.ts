@@ -5,6 +5,7 @@ import type { EventToolCall, LiveEvent } from '../events/event.ts'
 import type { ModelClient } from '../providers/provider.ts'
 import type { Agent } from '../tools/agent.ts'
 import type { StopReason, Tool } from '../tools/tool.ts'
+import type { TurnOutcome } from '../tools/turn-end.ts'
 import type { BellPort, ClaimsPort, ClockPort, EventsPort, HeldClaim, RowsPort } from './ports.ts'
 
 /** What a caller sees of an answer while it is being made. */
@@ -61,6 +62,8 @@ export interface LoopPorts {
   hasAgent(name: string): boolean
   /** Whether a tool of the chat always asks for approval; false for one that this process lacks. */
   requiresApproval(chat: ChatRow, toolName: string): boolean
+  /** Calls the hook of the chat's agent, if it has one. Never rejects, and returns within a bounded time. */
+  tellTurnEnd(chat: ChatRow, outcome: TurnOutcome): Promise<void>
 }
 
 /** Text that was shown of an answer which a cancel cut short. */

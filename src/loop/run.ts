@@ -6,6 +6,7 @@ import { moveOn } from './move-on.ts'
 import type { HeldClaim } from './ports.ts'
 import { eventToolCall, type LoopPorts, RunContext, type RunOrder } from './run-context.ts'
 import { latestMessage, openCalls } from './transcript.ts'
+import { tellAnswered, tellFailed } from './turn-end.ts'
 
 export type RunResult =
   /** Nobody ran: another process holds the chat, it is not wanted, or this process lacks its agent. */
@@ -59,7 +60,8 @@ async function drive(ports: LoopPorts, order: RunOrder, claim: HeldClaim): Promi
   try {
     context = await begin(ports, order, claim)
     const outcome = await moveOn(context)
-    await release(context, outcome.ending)
+    const turnEnded = outcome.ending.wish.kind === 'none' && !outcome.ending.parked && (await tellAnswered(context))
+    await release(context, outcome.ending, turnEnded)
     const { wish } = outcome.ending
     return {
       produced: outcome.produced,
@@ -93,8 +95,8 @@ async function begin(ports: LoopPorts, order: RunOrder, claim: HeldClaim): Promi
   return context
 }
 
-async function release(run: RunContext, ending: Ending): Promise<void> {
-  const released = await run.ports.rows.release(run.claim, { seen: run.chat.wantedSeq, ...ending })
+async function release(run: RunContext, ending: Ending, turnEnded: boolean): Promise<void> {
+  const released = await run.ports.rows.release(run.claim, { seen: run.chat.wantedSeq, ...ending, turnEnded })
   if (!released) throw claimLost(run.chat.id)
   if (ending.parked) run.publish({ type: 'run.waiting', toolCalls: openCalls(run.transcript).map(eventToolCall) })
   if (ending.parked || ending.wish.kind !== 'none') return
@@ -126,7 +128,8 @@ async function fail(
     now: ports.clock.now(),
     random: ports.clock.random(),
   })
-  const released = await ports.rows.release(claim, { seen: look.chat.wantedSeq, ...ending })
+  const turnEnded = await tellFailed({ ports, chat: look.chat }, ending.failure)
+  const released = await ports.rows.release(claim, { seen: look.chat.wantedSeq, ...ending, turnEnded })
   if (!released) return 'lost'
   if (context !== null && (ending.failure !== null || ending.wish.kind === 'later')) {
     const retryInMs = ending.wish.kind === 'later' ? ending.wish.delayMs : null

@@ -1,5 +1,6 @@
 import type { ModelClient, Prices } from '../providers/provider.ts'
 import type { Tool } from './tool.ts'
+import type { OnTurnEnd } from './turn-end.ts'
 
 /** A named configuration that chats refer to and that every process that runs them has. Made by `defineAgent`. */
 export interface Agent {
@@ -29,4 +30,6 @@ export interface Agent {
   /** Limit on one attempt, and on silence within its stream, in ms. */
   readonly timeoutMs: number
   readonly idleMs: number
+  /** Takes a chat object, which this level knows nothing of. */
+  readonly onTurnEnd: OnTurnEnd<never> | null
 }

@@ -4,12 +4,13 @@ import type { ModelClient, Prices } from '../providers/provider.ts'
 import type { Agent } from './agent.ts'
 import { checkDefinition, definitionLabel, LONGEST_TIMEOUT_MS } from './definition.ts'
 import type { Tool } from './tool.ts'
+import type { OnTurnEnd } from './turn-end.ts'
 
 /** How many calls of a round `concurrency: true` lets run at the same time. */
 export const DEFAULT_CONCURRENCY = 8
 
-/** What `defineAgent` takes. */
-export interface AgentDefinition {
+/** What `defineAgent` takes. `Chat` is what its hooks are given. */
+export interface AgentDefinition<Chat = never> {
   /** What chats refer to it by. At most 255 characters. */
   readonly name: string
   /** The model to ask; the configured default if left out. */
@@ -43,6 +44,13 @@ export interface AgentDefinition {
   readonly timeoutMs?: number | undefined
   /** Limit on silence within a stream, in ms. Default 60 s. */
   readonly idleMs?: number | undefined
+  /**
+   * Called when a turn of one of the agent's chats was answered, failed for good or was cancelled, in the process that ran
+   * it and while it holds the chat: read the chat, tell others, enqueue other work; what it writes to the chat itself is
+   * queued for the next turn. At least once: a process that dies before it gave the chat back is followed by one that
+   * calls it again. What it throws is logged, and after a minute nobody waits for it any longer; neither changes the turn. (E01)
+   */
+  readonly onTurnEnd?: OnTurnEnd<Chat> | null | undefined
 }
 
 const text = z.string({ error: 'must be a string' })
@@ -82,6 +90,7 @@ const definitionSchema = z.strictObject(
       .nullish(),
     timeoutMs: milliseconds.default(900_000),
     idleMs: milliseconds.default(60_000),
+    onTurnEnd: z.custom<OnTurnEnd<never>>((value) => typeof value === 'function', 'must be a function').nullish(),
   },
   { error: (issue) => (issue.code === 'invalid_type' ? 'the definition must be an object' : undefined) },
 )
@@ -97,7 +106,7 @@ const agreeingSchema = definitionSchema.refine(
  * @throws {ArgumentError} that names the agent and everything that is wrong with its definition.
  * @throws {ConfigurationError} if two of its tools have one name.
  */
-export function defineAgent(definition: AgentDefinition): Agent {
+export function defineAgent<Chat>(definition: AgentDefinition<Chat>): Agent {
   const label = definitionLabel('Agent', definition)
   const checked = checkDefinition(agreeingSchema, definition, label)
   const clashes = repeated(checked.tools.map((tool) => tool.name))
@@ -122,6 +131,7 @@ export function defineAgent(definition: AgentDefinition): Agent {
     prices: checked.prices ? Object.freeze(pricesOf(checked.prices)) : null,
     timeoutMs: checked.timeoutMs,
     idleMs: checked.idleMs,
+    onTurnEnd: checked.onTurnEnd ?? null,
   })
 }
 

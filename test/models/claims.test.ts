@@ -52,6 +52,7 @@ onEachDatabase('The statements of a claim', (kind) => {
       wish: { kind: 'none' },
       parked: false,
       failure: null,
+      turnEnded: false,
       ...options,
     })
   const row = async () => {

@@ -1,13 +1,14 @@
 import { expect } from 'chai'
 import { QueryTypes, type Sequelize } from 'sequelize'
 import { openDatabase } from '../../config/database.ts'
+import { migrations } from '../../models/migrations/index.ts'
 import { migrate, requireMigrated } from '../../models/migrator.ts'
 import { NotMigratedError, Threadmill } from '../../src/index.ts'
 import { rejectionOf } from '../chat/support/watching.ts'
 import { onEachDatabase, type TestDatabase } from '../support/databases.ts'
 import { startRedisServer, type TestRedisServer } from '../support/redis-server.ts'
 
-const steps = ['0001-conversations']
+const steps = migrations.map(({ name }) => name)
 
 onEachDatabase('Migrations', (kind) => {
   let database: TestDatabase

@@ -38,6 +38,7 @@ describe('defineAgent', () => {
       prices: null,
       timeoutMs: 900_000,
       idleMs: 60_000,
+      onTurnEnd: null,
     })
     expect(Object.isFrozen(agent)).to.equal(true)
     expect(Object.isFrozen(agent.tools)).to.equal(true)
@@ -61,6 +62,7 @@ describe('defineAgent', () => {
       prices: { input: 1, output: 2, cacheRead: 0.5 },
       timeoutMs: 5000,
       idleMs: 1000,
+      onTurnEnd: null,
     }
     const agent = defineAgent(given)
     expect(agent).to.deep.equal({ ...given, provider: 'house', concurrency: 1 })

@@ -1,0 +1,29 @@
+import type { Failure } from '../../models/rows.ts'
+import type { RunContext } from './run-context.ts'
+import { hasPendingWork, latestResponse } from './transcript.ts'
+
+// The agent is told of a turn's end while the chat is held, and the release records that it was. A process that dies in
+// between leaves the wish, so the next one finds the turn at rest and not told of, and tells again.
+
+/** Tells the agent that the turn is answered, where it is and where it was not told yet. Returns whether it told. */
+export async function tellAnswered(run: RunContext): Promise<boolean> {
+  const { turn, endedTurn, cancelledTurn } = run.chat
+  const message = latestResponse(run.transcript)
+  if (endedTurn === turn || cancelledTurn === turn) return false
+  if (message?.role !== 'assistant' || hasPendingWork(run.transcript)) return false
+  await run.ports.tellTurnEnd(run.chat, { kind: 'answered', turn, message })
+  return true
+}
+
+export async function tellCancelled(run: RunContext): Promise<void> {
+  await run.ports.tellTurnEnd(run.chat, { kind: 'cancelled', turn: run.chat.turn })
+}
+
+export async function tellFailed(
+  { ports, chat }: { readonly ports: RunContext['ports']; readonly chat: RunContext['chat'] },
+  failure: Failure | null,
+): Promise<boolean> {
+  if (failure === null) return false
+  await ports.tellTurnEnd(chat, { kind: 'failed', turn: chat.turn, failure })
+  return true
+}
