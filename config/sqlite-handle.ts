@@ -1,4 +1,5 @@
-import Native from 'libsql'
+import type Native from 'libsql'
+import { openNative } from './libsql.ts'
 import { decodeRow, encodeParameters, encodeText } from './sqlite-values.ts'
 
 /** What a statement did. */
@@ -29,7 +30,7 @@ export class SqliteHandle {
 
   /** Opens the file and sets the connection up. Throws SQLITE_BUSY when another process is doing the same. */
   constructor(file: string) {
-    this.#native = new Native(file, { timeout: 0 })
+    this.#native = openNative(file)
     try {
       this.#native.exec('PRAGMA busy_timeout = 0')
       this.#native.exec('PRAGMA journal_mode = WAL')

@@ -1,5 +1,5 @@
 import { DataTypes, QueryTypes, type Sequelize, type Transaction } from 'sequelize'
-import { Umzug, type UmzugStorage } from 'umzug'
+import type { UmzugStorage } from 'umzug'
 import { ConfigurationError, NotMigratedError } from '../src/errors.ts'
 import { tableNames } from './database.ts'
 import { type MigrationContext, migrations } from './migrations/index.ts'
@@ -14,7 +14,8 @@ const lockSeconds = 60
 export async function migrate(sequelize: Sequelize, tablePrefix: string): Promise<string[]> {
   return sequelize.transaction((transaction) =>
     withSchemaLock(sequelize, transaction, tablePrefix, async () => {
-      const steps = await umzugOf(sequelize, transaction, tablePrefix).up()
+      const umzug = await umzugOf(sequelize, transaction, tablePrefix)
+      const steps = await umzug.up()
       return steps.map((step) => step.name)
     }),
   )
@@ -34,7 +35,7 @@ export async function requireMigrated(sequelize: Sequelize, tablePrefix: string)
   )
 }
 
-function umzugOf(sequelize: Sequelize, transaction: Transaction, tablePrefix: string) {
+async function umzugOf(sequelize: Sequelize, transaction: Transaction, tablePrefix: string) {
   const queryInterface = sequelize.getQueryInterface()
   const context: MigrationContext = { queryInterface, tables: tableNames(tablePrefix), transaction }
   const table = `${tablePrefix}migrations`
@@ -53,6 +54,8 @@ function umzugOf(sequelize: Sequelize, transaction: Transaction, tablePrefix: st
     // Steps only go forward, so nothing is ever taken off the list.
     unlogMigration: async () => {},
   }
+  // It takes longer to load than all of this package, and most processes never migrate.
+  const { Umzug } = await import('umzug')
   return new Umzug({
     migrations: migrations.map((migration) => ({ name: migration.name, up: () => migration.up(context) })),
     storage,

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import Native from 'libsql'
+import type Native from 'libsql'
 import { UnreachableError } from '../../src/errors.ts'
+import { openNative } from '../libsql.ts'
 
 const WAIT_MS = 30_000
 
@@ -12,7 +13,7 @@ const WAIT_MS = 30_000
  */
 export async function exclusively<Result>(dataDir: string, work: () => Promise<Result>): Promise<Result> {
   const deadline = performance.now() + WAIT_MS
-  const native = new Native(join(dataDir, 'redis.lock'), { timeout: 0 })
+  const native = openNative(join(dataDir, 'redis.lock'))
   try {
     for (let tries = 0; !taken(native); tries++) {
       if (performance.now() > deadline) {

@@ -164,5 +164,4 @@ async function main(): Promise<void> {
   await removeAddress(dataDir, pid)
 }
 
-await main()
-process.exit(0)
+void main().then(() => process.exit(0))

@@ -80,9 +80,13 @@ function describe(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 
-const options = readOptions(process.argv.slice(2), {
-  out: (text) => stdout.write(text),
-  err: (text) => stderr.write(text),
-})
-process.exitCode = typeof options === 'number' ? options : await main(options)
-setTimeout(() => process.exit(), lingerMs).unref()
+async function start(): Promise<void> {
+  const options = readOptions(process.argv.slice(2), {
+    out: (text) => stdout.write(text),
+    err: (text) => stderr.write(text),
+  })
+  process.exitCode = typeof options === 'number' ? options : await main(options)
+  setTimeout(() => process.exit(), lingerMs).unref()
+}
+
+void start()

@@ -1,4 +1,3 @@
-import OpenAI from 'openai'
 import { ConfigurationError } from '../errors.ts'
 import { readAnswerStream } from './answer-stream.ts'
 import { AttemptLimits } from './attempt-limits.ts'
@@ -66,6 +65,8 @@ async function send(
   const body = renderRequest(request, {
     outputLimitName: OPENAI_MODELS.has(provider) ? 'max_completion_tokens' : 'max_tokens',
   })
+  // Loaded with the first request: a process that only stores messages has no use for it.
+  const { default: OpenAI } = await import('openai')
   const sdk = new OpenAI({ ...sdkOptions(options), fetch })
   const headers = { ...(options.apiKey === '' ? { authorization: null } : {}), ...attempt.headers }
   const settings = { signal: limits.signal, headers, timeout: sdkTimeout(attempt.timeoutMs) }

@@ -7,17 +7,21 @@ import { startModelServer } from './model-server.ts'
 const at = process.argv.indexOf('--chunk-delay')
 const given = at < 0 ? undefined : Number(process.argv[at + 1])
 const pace = given === undefined || Number.isNaN(given) ? {} : { chunkDelayMs: given }
-const server = await startModelServer({ respond: demoModel(pace) })
 
-const leave = (): void => {
-  server.close().then(() => process.exit(0))
-}
-if (process.connected) {
-  process.once('disconnect', leave)
-} else {
-  process.stdin.once('end', leave).once('close', leave).once('error', leave).resume()
-}
-// Ctrl-C reaches the whole process group; the parent may still be finishing answers and ends this process itself.
-if (!process.stdin.isTTY) process.on('SIGINT', () => {})
+async function serve(): Promise<void> {
+  const server = await startModelServer({ respond: demoModel(pace) })
+  const leave = (): void => {
+    void server.close().then(() => process.exit(0))
+  }
+  if (process.connected) {
+    process.once('disconnect', leave)
+  } else {
+    process.stdin.once('end', leave).once('close', leave).once('error', leave).resume()
+  }
+  // Ctrl-C reaches the whole process group; the parent may still be finishing answers and ends this process itself.
+  if (!process.stdin.isTTY) process.on('SIGINT', () => {})
 
-process.stdout.write(`READY ${server.url}\n`)
+  process.stdout.write(`READY ${server.url}\n`)
+}
+
+void serve()

@@ -1,12 +1,12 @@
-import type { ErrorObject, ValidateFunction } from 'ajv'
-import { Ajv } from 'ajv'
-import { Ajv2019 } from 'ajv/dist/2019.js'
-import { Ajv2020 } from 'ajv/dist/2020.js'
-import formats from 'ajv-formats'
+import { createRequire } from 'node:module'
+import type { Ajv, ErrorObject, ValidateFunction } from 'ajv'
 import type { JsonObject } from '../../models/rows.ts'
 import { ArgumentError } from '../errors.ts'
 import { pathText, type Segment, valueAt } from './argument-path.ts'
 import { isJsonObject } from './json-schema.ts'
+
+/** Tools are defined synchronously, so what only JSON Schema needs is loaded so, and when it is first needed. */
+const load = createRequire(import.meta.url)
 
 const OPTIONS = {
   allErrors: true,
@@ -72,11 +72,30 @@ function dialectOf(dialect: unknown): Dialect {
 function instance(dialect: Dialect): Ajv {
   const existing = instances.get(dialect)
   if (existing !== undefined) return existing
-  const made =
-    dialect === 'draft-07' ? new Ajv(OPTIONS) : dialect === '2019-09' ? new Ajv2019(OPTIONS) : new Ajv2020(OPTIONS)
+  const made = newAjv(dialect)
+  const formats: typeof import('ajv-formats') = load('ajv-formats')
   formats.default(made)
   instances.set(dialect, made)
   return made
+}
+
+function newAjv(dialect: Dialect): Ajv {
+  switch (dialect) {
+    case 'draft-07': {
+      const { Ajv }: typeof import('ajv') = load('ajv')
+      return new Ajv(OPTIONS)
+    }
+    case '2019-09': {
+      const { Ajv2019 }: typeof import('ajv/dist/2019.js') = load('ajv/dist/2019.js')
+      return new Ajv2019(OPTIONS)
+    }
+    case '2020-12': {
+      const { Ajv2020 }: typeof import('ajv/dist/2020.js') = load('ajv/dist/2020.js')
+      return new Ajv2020(OPTIONS)
+    }
+    default:
+      return dialect satisfies never
+  }
 }
 
 // A JSON pointer does not say whether `0` is a key or an index: the value does.
