@@ -177,7 +177,7 @@ module.exports = {
     tsPreCompilationDeps: true,
     enhancedResolveOptions: {
       exportsFields: ['exports'],
-      conditionNames: ['import', 'node', 'default', 'types'],
+      conditionNames: ['threadmill-source', 'import', 'node', 'default', 'types'],
     },
   },
 }

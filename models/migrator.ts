@@ -54,8 +54,7 @@ async function umzugOf(sequelize: Sequelize, transaction: Transaction, tablePref
     // Steps only go forward, so nothing is ever taken off the list.
     unlogMigration: async () => {},
   }
-  // It takes longer to load than all of this package, and most processes never migrate.
-  const { Umzug } = await import('umzug')
+  const { Umzug } = await import('./umzug.ts')
   return new Umzug({
     migrations: migrations.map((migration) => ({ name: migration.name, up: () => migration.up(context) })),
     storage,

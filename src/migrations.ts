@@ -1,0 +1,2 @@
+export { type Tables, tableNames } from '../models/database.ts'
+export { type Migration, type MigrationContext, migrations } from '../models/migrations/index.ts'
