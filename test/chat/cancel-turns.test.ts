@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { CancelledError, type Chat } from '../../src/index.ts'
 import { gate, text } from '../../src/testing/index.ts'
@@ -9,7 +10,7 @@ import { errorFrom } from '../tools/rows.ts'
 import { chatRow, usageRows } from './support/rows.ts'
 
 const eight = 'one two three four five six seven eight'
-const app = new URL('./support/plain-app.ts', import.meta.url).pathname
+const app = fileURLToPath(new URL('./apps/plain.ts', import.meta.url))
 
 onEachDatabase('A cancel and the turns after it', (kind) => {
   const bench = useBench(kind, { claimTtlMs: 30_000 })

@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
 import { useWorkerProcesses } from '../support/worker-processes.ts'
 import { errorFrom } from '../tools/rows.ts'
 
-const app = fileURLToPath(new URL('./steering-app.ts', import.meta.url))
+const app = fileURLToPath(new URL('./apps/steering.ts', import.meta.url))
 const round = () => toolCalls(['c1', 'c2', 'c3'].map((step) => ({ name: 'work', arguments: { step } })))
 const spoken = async (chat: Chat) =>
   (await chat.messages()).map(({ role, content }) => (role === 'user' ? content : role))

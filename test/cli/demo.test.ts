@@ -11,7 +11,7 @@ const longMessage = 'and so on '.repeat(300).trim()
 
 describe('The demo', function () {
   this.timeout(240_000)
-  const { folder, start, run, remains } = useDemos()
+  const { folder, start, run, runSources, remains } = useDemos()
   const servers: ModelServer[] = []
 
   afterEach(async () => {
@@ -25,7 +25,7 @@ describe('The demo', function () {
   }
 
   it('tells the time of a city by a tool, shows each event on a line without colours, and leaves nothing behind', async () => {
-    const { demo } = await run(['--once', 'What time is it in Tokyo?'])
+    const { demo } = await runSources(['--once', 'What time is it in Tokyo?'])
     await expectEnd(demo, 0)
     expect(demo.out).to.match(/^· run started\n/)
     expect(demo.out).to.include('· tool clock {"city":"Tokyo"}\n')

@@ -6,10 +6,11 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { bundle } from '../support/bundle.ts'
 import { until } from '../support/until.ts'
 
 const loader = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
-const entry = fileURLToPath(new URL('../../src/cli/demo.ts', import.meta.url))
+const sources = ['--import', loader, fileURLToPath(new URL('../../src/cli/demo.ts', import.meta.url))]
 const marker = 'DEMO_TEST_MARKER'
 const limitMs = 120_000
 
@@ -23,7 +24,7 @@ function cleanEnvironment(): Record<string, string | undefined> {
   return Object.fromEntries(kept)
 }
 
-/** A demo in a process of its own, the command as a user runs it. */
+/** A demo in a process of its own. */
 export class Demo {
   readonly process: ChildProcess
   readonly #marker = randomUUID()
@@ -32,8 +33,8 @@ export class Demo {
   /** The exit code, once all output was read. */
   readonly ended: Promise<number | null>
 
-  constructor(folder: Folder, args: readonly string[], env: Variables = {}) {
-    this.process = spawn(process.execPath, ['--import', loader, entry, ...args], {
+  constructor(folder: Folder, command: readonly string[], env: Variables = {}) {
+    this.process = spawn(process.execPath, command, {
       cwd: folder.path,
       // A process group of its own, so that a signal can reach all of it as Ctrl-C in a terminal does.
       detached: true,
@@ -107,17 +108,27 @@ export interface Folder {
   readonly temporary: string
 }
 
-/** Gives each test a folder, and ends the demos that it left. */
+/**
+ * Gives each test a folder, and ends the demos that it left. Demos are bundled, since from sources each of their five
+ * processes takes seconds to load.
+ */
 export function useDemos(): {
   folder(): Folder
   start(args: readonly string[], env?: Variables): Demo
   /** Runs one to its end. */
   run(args: readonly string[], env?: Variables): Promise<{ demo: Demo; code: number | null }>
+  /** The same from sources, as `npm run demo` does. */
+  runSources(args: readonly string[], env?: Variables): Promise<{ demo: Demo; code: number | null }>
   /** What a demo that ended left behind: processes and temporary files. */
   remains(demo: Demo): Promise<string[]>
 } {
+  let bundled: readonly string[] = []
   let root = ''
   let demos: Demo[] = []
+  before(async function () {
+    this.timeout(60_000)
+    bundled = [(await bundle()).demo]
+  })
   beforeEach(async () => {
     root = await mkdtemp(join(tmpdir(), 'demo-test-'))
     await mkdir(join(root, 'here'))
@@ -129,19 +140,21 @@ export function useDemos(): {
     await rm(root, { recursive: true, force: true, maxRetries: 5 })
   })
   const folder = () => ({ path: join(root, 'here'), temporary: join(root, 'temporary') })
-  const start = (args: readonly string[], env?: Variables) => {
-    const demo = new Demo(folder(), args, env)
+  const begin = (command: readonly string[], env?: Variables) => {
+    const demo = new Demo(folder(), command, env)
     demos.push(demo)
     return demo
+  }
+  const start = (args: readonly string[], env?: Variables) => begin([...bundled, ...args], env)
+  const toItsEnd = async (demo: Demo) => {
+    demo.process.stdin?.end()
+    return { demo, code: await demo.ended }
   }
   return {
     folder,
     start,
-    async run(args, env) {
-      const demo = start(args, env)
-      demo.process.stdin?.end()
-      return { demo, code: await demo.ended }
-    },
+    run: (args, env) => toItsEnd(start(args, env)),
+    runSources: (args, env) => toItsEnd(begin([...sources, ...args], env)),
     async remains(demo) {
       // What tsx compiled is everybody's.
       const files = (await readdir(folder().temporary)).filter((name) => !/^(tsx|node-compile-cache)/.test(name))

@@ -4,6 +4,9 @@ import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 const LIMIT_MS = 25_000
 const LOOK_AGAIN_MS = 10
 
+/** In what tests start, too, `threadmill` is these sources and not what was built of them some time. */
+process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --conditions=threadmill-source`.trim()
+
 type Counts = ReadonlyMap<string, number>
 
 // Opened here so that they belong to the baseline: Node opens them when they are first asked for.

@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url'
 import { type ConnectOptions, Threadmill } from '../../src/index.ts'
 
-// A worker process of a test: `node --import tsx worker-entry.ts APP`, where the module APP exports `agents` and, if it
+// A worker process of a test: `worker-entry APP`, where the module APP exports `agents` and, if it
 // likes, `tools` and `observe`. Options come as JSON in THREADMILL_TEST_OPTIONS. Says READY on stdout; ends cleanly on SIGTERM.
 
 const app = await import(pathToFileURL(process.argv[2] ?? '').href)

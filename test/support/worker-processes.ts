@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createRequire } from 'node:module'
-import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { ConnectOptions } from '../../src/index.ts'
+import { bundle } from './bundle.ts'
 
 /** A worker in a process of its own. */
 export interface WorkerProcess {
@@ -15,19 +14,11 @@ export interface WorkerProcess {
   readonly ended: Promise<number | null>
 }
 
-const loader = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
-const entry = fileURLToPath(new URL('./worker-entry.ts', import.meta.url))
-
-const fromSources = (app: string): string[] => ['--import', loader, entry, app]
-
-/**
- * Starts worker processes and ends those that are left after each test.
- * @param command the arguments for `node` that start a worker with an app; by default from sources.
- */
-export function useWorkerProcesses(command: (app: string) => string[] = fromSources): {
+/** Starts worker processes and ends those that are left after each test. */
+export function useWorkerProcesses(): {
   /**
    * Starts one and resolves when it takes jobs.
-   * @param app the file of the module that exports the agents, or what `command` makes of it.
+   * @param app the file of the module that exports the agents, in a folder `apps`.
    */
   start(
     app: string,
@@ -36,13 +27,17 @@ export function useWorkerProcesses(command: (app: string) => string[] = fromSour
   ): Promise<WorkerProcess>
 } {
   let children: ChildProcess[] = []
+  before(async function () {
+    this.timeout(60_000)
+    await bundle()
+  })
   afterEach(async () => {
     await Promise.all(children.map((child) => end(child)))
     children = []
   })
   return {
     async start(app, options, env = {}) {
-      const child = spawn(process.execPath, command(app), {
+      const child = spawn(process.execPath, (await bundle()).worker(app), {
         stdio: ['pipe', 'pipe', 'pipe'],
         env: { ...process.env, THREADMILL_TEST_OPTIONS: JSON.stringify(options), ...env },
       })

@@ -1,6 +1,6 @@
+import { fileURLToPath } from 'node:url'
 import type { ConnectOptions, WorkerCounts } from '../../../src/index.ts'
 import { useWorkerProcesses, type WorkerProcess } from '../../support/worker-processes.ts'
-import { type Bundle, bundleWorkers } from './bundle.ts'
 
 export type { WorkerProcess }
 
@@ -26,18 +26,12 @@ export const statements = {
   any: /./,
 }
 
-/** Bundles the workers once for a suite; processes that are left are ended after each test. */
+/** Processes that are left are ended after each test. */
 export function useWorkers(): { start(start: WorkerStart): Promise<WorkerProcess> } {
-  let bundle: Bundle | undefined
-  const processes = useWorkerProcesses((app) => bundle?.command(app) ?? [])
-  before(async function () {
-    this.timeout(60_000)
-    bundle = await bundleWorkers()
-  })
-  after(() => bundle?.remove())
+  const processes = useWorkerProcesses()
   return {
     start: ({ app, options, desk, dieAt }) =>
-      processes.start(app, options, {
+      processes.start(fileURLToPath(new URL(`../apps/${app}.ts`, import.meta.url)), options, {
         ...(desk === undefined ? {} : { THREADMILL_TEST_DESK: desk }),
         ...(dieAt === undefined ? {} : { THREADMILL_TEST_DIE_AT: JSON.stringify(dieAt.map(({ source }) => source)) }),
       }),

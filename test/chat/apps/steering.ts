@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { Sequelize } from 'sequelize'
 import * as z from 'zod'
-import { defineAgent, defineTool } from '../../src/index.ts'
+import { defineAgent, defineTool } from '../../../src/index.ts'
 
 // The application of a worker process that is killed between reading a queued message and storing it.
 
