@@ -2,7 +2,7 @@ import type { Settings } from './settings.ts'
 import { parseRedisUrl, UrlProblem } from './urls.ts'
 
 /** The BullMQ queues, by what their jobs do. The names are fixed: every process must agree on them. */
-export const queueNames = { complete: 'complete', runTools: 'runTools' } as const
+export const queueNames = { complete: 'complete', runTools: 'runTools', compact: 'compact' } as const
 
 /**
  * The `prefix` that BullMQ's queues and workers get. On a cluster it is a hash tag, `{threadmill}`, because BullMQ's

@@ -174,6 +174,13 @@ export const settingsTable = {
     10_000,
     'How many jobs that only run tools one process runs at once.',
   ),
+  compactConcurrency: count(
+    'THREADMILL_COMPACT_CONCURRENCY',
+    5,
+    'jobs',
+    10_000,
+    'How many summaries of chats one process makes at once, as jobs of their own.',
+  ),
   dataDir: spec({
     env: 'THREADMILL_DATA_DIR',
     kind: 'text',

@@ -33,6 +33,8 @@ export interface ConnectOptions {
   completeConcurrency?: number | undefined
   /** Tool jobs run at once by one process [THREADMILL_RUN_TOOLS_CONCURRENCY]. Default: 20. */
   runToolsConcurrency?: number | undefined
+  /** Compact jobs run at once by one process [THREADMILL_COMPACT_CONCURRENCY]. Default: 5. */
+  compactConcurrency?: number | undefined
   /** Directory of embedded services [THREADMILL_DATA_DIR]. Default: `.threadmill`. */
   dataDir?: string | undefined
   /** Whether missing services may be embedded ones [THREADMILL_EMBEDDED]. Default: not under NODE_ENV=production. */
@@ -116,6 +118,7 @@ export function resolveSettings(options: ConnectOptions = {}, env?: Variables, p
     shutdownGraceMs: values.shutdownGraceMs ?? settingsTable.shutdownGraceMs.default,
     completeConcurrency: values.completeConcurrency ?? settingsTable.completeConcurrency.default,
     runToolsConcurrency: values.runToolsConcurrency ?? settingsTable.runToolsConcurrency.default,
+    compactConcurrency: values.compactConcurrency ?? settingsTable.compactConcurrency.default,
     dataDir: resolve(values.dataDir ?? settingsTable.dataDir.default),
     embedded,
     databasePool: values.databasePool ?? settingsTable.databasePool.default,

@@ -10,8 +10,11 @@ export interface ClaimKey {
   readonly claimId: string
 }
 
-/** A chat is taken because it is wanted and due (a job), because a caller says so, or because a caller asks for it to be completed. */
-export type TakeFor = 'job' | 'verb' | 'complete'
+/**
+ * A chat is taken because it is wanted and due (a job), because a caller says so, or because a caller asks for it to be
+ * completed; or for a summary: because one is wanted and due, or because a caller says so.
+ */
+export type TakeFor = 'job' | 'verb' | 'complete' | 'compact-job' | 'compact'
 
 export interface TakeOptions extends ClaimKey {
   readonly ttlMs: number
@@ -32,11 +35,12 @@ export const wantNow = (db: Database) =>
 const notGivenUp = 'failure IS NULL AND (cancelled_turn IS NULL OR cancelled_turn <> turn)'
 
 /**
- * A failed or cancelled turn is tried again: its rounds are counted anew, and it will end anew. Order matters, MySQL
- * assigns from left to right.
+ * A failed or cancelled turn is tried again: its rounds and summaries are counted anew, and it will end anew. Order
+ * matters, MySQL assigns from left to right.
  */
 export const tryAgain =
   `rounds = CASE WHEN ${notGivenUp} THEN rounds ELSE 0 END, ` +
+  `compactions = CASE WHEN ${notGivenUp} THEN compactions ELSE 0 END, ` +
   `ended_turn = CASE WHEN ${notGivenUp} THEN ended_turn ELSE NULL END, ` +
   'failure = NULL, cancelled_turn = NULL'
 
@@ -46,10 +50,9 @@ export async function takeChat(db: Database, options: TakeOptions): Promise<bool
   const known = options.agents.map((_, at) => `$agent${at}`).join(', ')
   const rows = await db.write(
     `UPDATE ${db.tables.chats} SET claimed_by = $claimId, claimed_until = ${nowPlus('$ttlMs')}, claim_token = claim_token + 1, ` +
-      `wanted_queue = NULL, updated_at = ${now}, ` +
-      (options.reason === 'complete' ? `attempts = 1, ${tryAgain}, ${wantNow(db)} ` : 'attempts = attempts + 1 ') +
-      `WHERE id = $chatId AND ${unclaimed(db)} ` +
+      `updated_at = ${now}, ${takenFor(db, options.reason)} WHERE id = $chatId AND ${unclaimed(db)} ` +
       (options.reason === 'job' ? `AND wanted_at <= ${now} ` : '') +
+      (options.reason === 'compact-job' ? `AND compact_at <= ${now} ` : '') +
       `AND (agent IS NULL${known === '' ? '' : ` OR agent IN (${known})`})`,
     {
       chatId: options.chatId,
@@ -61,6 +64,23 @@ export async function takeChat(db: Database, options: TakeOptions): Promise<bool
   return rows === 1
 }
 
+/** What a take counts. One for a summary leaves the turn, its wish and its attempts as they are. */
+function takenFor(db: Database, reason: TakeFor): string {
+  switch (reason) {
+    case 'job':
+    case 'verb':
+      return 'wanted_queue = NULL, attempts = attempts + 1'
+    case 'complete':
+      return `wanted_queue = NULL, attempts = 1, ${tryAgain}, ${wantNow(db)}`
+    case 'compact-job':
+      return 'compact_attempts = compact_attempts + 1'
+    case 'compact':
+      return 'parked = parked'
+    default:
+      return reason satisfies never
+  }
+}
+
 /** What a process that did not get a chat can know of it. */
 export interface Untaken {
   readonly agent: string | null
@@ -69,12 +89,15 @@ export interface Untaken {
   readonly putOff: number
   /** How long it has been due, in ms; negative when it is due later, null when nobody wants it. */
   readonly dueForMs: number | null
+  /** Whether a summary is wanted and due. */
+  readonly compactDue: boolean
 }
 
 /** Null: there is no such chat. */
 export async function readUntaken(db: Database, chatId: string): Promise<Untaken | null> {
   const [raw] = await db.read(
     `SELECT agent, put_off AS putOff, wanted_at AS wantedAt, ${db.dialect.now} AS databaseNow, ` +
+      `CASE WHEN compact_at <= ${db.dialect.now} THEN 1 ELSE 0 END AS compactDue, ` +
       `CASE WHEN claimed_until > ${db.dialect.now} THEN 1 ELSE 0 END AS claimed FROM ${db.tables.chats} WHERE id = $chatId`,
     { chatId },
   )
@@ -85,6 +108,7 @@ export async function readUntaken(db: Database, chatId: string): Promise<Untaken
     claimed: Number(raw.claimed) === 1,
     putOff: Number(raw.putOff),
     dueForMs: wantedAt === null ? null : db.dialect.readTime(raw.databaseNow).getTime() - wantedAt.getTime(),
+    compactDue: Number(raw.compactDue) === 1,
   }
 }
 
@@ -109,6 +133,8 @@ export async function renewToolCallClaim(db: Database, callId: string, claimId: 
 export interface FenceOptions {
   /** Positions to reserve for messages that the transaction inserts. */
   readonly messages?: number
+  /** The messages are no progress of the turn: its attempts stay counted. */
+  readonly aside?: boolean
   /** The transaction commits a round: an answer with tool calls. */
   readonly round?: boolean
   /** Refuse when a cancel of this turn waits. */
@@ -132,7 +158,7 @@ export async function fence(
   const messages = options.messages ?? 0
   const rows = await db.write(
     `UPDATE ${db.tables.chats} SET next_position = next_position + $messages` +
-      (messages > 0 ? ', attempts = 0, put_off = 0' : '') +
+      (messages > 0 && !options.aside ? ', attempts = 0, put_off = 0' : '') +
       (options.round ? ', rounds = rounds + 1' : '') +
       (options.also === undefined ? '' : `, ${options.also}`) +
       `, updated_at = ${db.dialect.now} WHERE id = $chatId AND ${live(db)}` +

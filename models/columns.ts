@@ -30,6 +30,10 @@ export const chatColumns: Columns<ChatRow> = {
   cancelSeq: ['cancel_seq', 'int'],
   cancelledTurn: ['cancelled_turn', 'int'],
   endedTurn: ['ended_turn', 'int'],
+  compactAt: ['compact_at', 'time'],
+  compactSeq: ['compact_seq', 'int'],
+  compactAttempts: ['compact_attempts', 'int'],
+  compactions: ['compactions', 'int'],
   parked: ['parked', 'bool'],
   createdAt: ['created_at', 'time'],
   updatedAt: ['updated_at', 'time'],
@@ -47,6 +51,7 @@ export const messageColumns: Columns<MessageRow> = {
   citations: ['citations', 'json'],
   finishReason: ['finish_reason', 'text'],
   outcome: ['outcome', 'text'],
+  summaryThrough: ['summary_through', 'int'],
   createdAt: ['created_at', 'time'],
   updatedAt: ['updated_at', 'time'],
 }

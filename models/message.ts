@@ -27,6 +27,7 @@ export function defineMessage(sequelize: Sequelize, tableName: string): ModelSta
       citations: jsonColumn(),
       finishReason: wordColumn(),
       outcome: wordColumn(),
+      summaryThrough: numberColumn(),
       createdAt: timeColumn(),
       updatedAt: timeColumn(),
     },

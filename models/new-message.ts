@@ -14,5 +14,6 @@ export function userMessage(chatId: string, id: string, content: string | null):
     citations: null,
     finishReason: null,
     outcome: null,
+    summaryThrough: null,
   }
 }

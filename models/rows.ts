@@ -4,9 +4,11 @@ export type JsonObject = { [key: string]: Json }
 
 export type Role = 'system' | 'user' | 'assistant' | 'tool'
 export type Approval = 'pending' | 'approved' | 'remembered' | 'denied'
+/** What an attempt was for: an answer, or a summary of the chat. */
+export type UsageOperation = 'chat' | 'compaction'
 export type UsageStatus = 'pending' | 'succeeded' | 'failed' | 'cancelled'
 /** The queues that a wake-up can ring. */
-export type Bell = 'complete' | 'runTools'
+export type Bell = 'complete' | 'runTools' | 'compact'
 
 /** Why a chat stopped, as kept in `chats.failure` until someone tries again. */
 export type Failure = {
@@ -23,6 +25,22 @@ export type ChatSettings = {
   maxOutputTokens?: number
   /** Names of tools, resolved by the process that runs the chat. */
   tools?: string[]
+  /** False: not by itself. */
+  compaction?: CompactionSettings | false
+}
+
+/** When and how a chat's history is summarised by itself. */
+export type CompactionSettings = {
+  /** From 0 to 1: that share of the model's context window; above 1: that many tokens. */
+  at: number
+  /** What the summary is to keep, in place of the standing instruction. */
+  instructions?: string
+  /** True: the run ends after the summary; the next complete goes on with the turn. */
+  pauseAfter?: boolean
+  /** The model that writes the summary, of the same provider; left out, the chat's own. */
+  model?: string
+  /** So many of the latest messages stay as they are. */
+  keep?: number
 }
 
 /** One row of `chats`. Times are by the database's clock. */
@@ -40,6 +58,7 @@ export interface ChatRow {
   claimToken: number
   wantedAt: Date | null
   wantedSeq: number
+  /** Never `compact`: a wish for a summary has columns of its own, so that neither wish can swallow the other. */
   wantedQueue: Bell | null
   /** Runs taken since the last committed message, dead ones included. */
   attempts: number
@@ -56,6 +75,14 @@ export interface ChatRow {
   cancelledTurn: number | null
   /** The last turn whose end the agent was told of. */
   endedTurn: number | null
+  /** When a summary is wanted; null when none is. */
+  compactAt: Date | null
+  /** Counts the wishes for a summary. */
+  compactSeq: number
+  /** Runs taken for the present wish for a summary, dead ones included. */
+  compactAttempts: number
+  /** Summaries that this turn has asked for by itself. */
+  compactions: number
   parked: boolean
   createdAt: Date
   updatedAt: Date
@@ -76,6 +103,8 @@ export interface MessageRow {
   finishReason: string | null
   /** Of tool results: how the call ended. */
   outcome: ToolOutcome | null
+  /** Of summaries: the position up to which this one stands for the transcript, system messages aside. Null for every other message. */
+  summaryThrough: number | null
   createdAt: Date
   updatedAt: Date
 }
@@ -133,7 +162,7 @@ export interface UsageRow {
   messageId: string | null
   /** The id that the attempt's message was to have, and that viewers saw its text under. */
   answerId: string | null
-  operation: 'chat'
+  operation: UsageOperation
   provider: string
   model: string
   status: UsageStatus

@@ -64,7 +64,7 @@ export async function stageMessage(db: Database, staging: Staging, transaction: 
   await savePending(db, chat, staging.pending, transaction)
   const drained = queued.total === 0 ? [] : await readQueue(db, chat.id, transaction)
   await db.write(
-    `UPDATE ${db.tables.chats} SET next_position = next_position + $added, turn = turn + 1, rounds = 0, failure = NULL, ` +
+    `UPDATE ${db.tables.chats} SET next_position = next_position + $added, turn = turn + 1, rounds = 0, compactions = 0, failure = NULL, ` +
       `cancelled_turn = NULL, cancel_turn = NULL, ${staging.want ? `${wantNow(db)}, ` : ''}updated_at = ${db.dialect.now} WHERE id = $chatId`,
     { chatId: chat.id, added: drained.length + 1 },
     transaction,
@@ -80,7 +80,7 @@ export async function refuseOpenRound(db: Database, chatId: string, transaction:
   const { messages, toolCalls } = db.tables
   const open = await db.read(
     `SELECT t.name AS name, t.tool_call_id AS toolCallId FROM ${toolCalls} t WHERE t.result_id IS NULL AND t.message_id = ` +
-      `(SELECT m.id FROM ${messages} m WHERE m.chat_id = $chatId AND m.role NOT IN ('system', 'tool') ` +
+      `(SELECT m.id FROM ${messages} m WHERE m.chat_id = $chatId AND m.role NOT IN ('system', 'tool') AND m.summary_through IS NULL ` +
       'ORDER BY m.position DESC LIMIT 1) ORDER BY t.position',
     { chatId },
     transaction,

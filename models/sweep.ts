@@ -2,20 +2,26 @@ import { wantNow } from './claims.ts'
 import type { Database } from './database.ts'
 import type { Bell, Failure } from './rows.ts'
 
-/** A chat that somebody wants run and that nobody runs. */
+/** A chat that somebody wants run or summarised, and that nobody runs. */
 export interface DueChat {
   readonly chatId: string
   readonly claimToken: number
   readonly queue: Bell
 }
 
-/** Chats that are due, unclaimed and not failed, longest due first. */
+/**
+ * Chats that are due, unclaimed and not failed, longest due first; then those of which a summary is due, failed ones too,
+ * since it takes nothing up again. A chat can be in both lists. At most `limit` of each.
+ */
 export async function dueChats(db: Database, limit: number): Promise<DueChat[]> {
   const { now } = db.dialect
+  const unclaimed = `(claimed_until IS NULL OR claimed_until <= ${now})`
+  const most = Math.trunc(limit)
   const rows = await db.read(
-    `SELECT id, claim_token AS claimToken, wanted_queue AS queue FROM ${db.tables.chats} ` +
-      `WHERE wanted_at <= ${now} AND (claimed_until IS NULL OR claimed_until <= ${now}) AND failure IS NULL ` +
-      `ORDER BY wanted_at LIMIT ${Math.trunc(limit)}`,
+    `SELECT * FROM (SELECT id, claim_token AS claimToken, wanted_queue AS queue FROM ${db.tables.chats} ` +
+      `WHERE wanted_at <= ${now} AND ${unclaimed} AND failure IS NULL ORDER BY wanted_at LIMIT ${most}) AS wanted ` +
+      `UNION ALL SELECT * FROM (SELECT id, claim_token AS claimToken, 'compact' AS queue FROM ${db.tables.chats} ` +
+      `WHERE compact_at <= ${now} AND ${unclaimed} ORDER BY compact_at LIMIT ${most}) AS summaries`,
     {},
   )
   return rows.map((row) => ({

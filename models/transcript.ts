@@ -15,18 +15,24 @@ export interface ChatLook {
   readonly orphanedUsages: number
   /** The answer that the last attempt began and nobody stored: what was shown of it is void. Null where it was stored. */
   readonly draft: string | null
+  /** Whether a summary is wanted now, by the database's clock. */
+  readonly compactDue: boolean
+  /** The position up to which the newest summary stands for the transcript; null without one. */
+  readonly summaryThrough: number | null
 }
 
 /** Null: there is no such chat. In a transaction the chat row is locked until its end. */
 export async function lookAtChat(db: Database, chatId: string, transaction?: Transaction): Promise<ChatLook | null> {
-  const { chats, queuedMessages, usages } = db.tables
+  const { chats, messages, queuedMessages, usages } = db.tables
   const [raw] = await db.read(
     `SELECT ${selectList(chatColumns, 'c')}, CASE WHEN c.claimed_until > ${db.dialect.now} THEN 1 ELSE 0 END AS claimed, ` +
       `CASE WHEN c.wanted_at <= ${db.dialect.now} THEN 1 ELSE 0 END AS due, ` +
       `(SELECT COUNT(*) FROM ${queuedMessages} q WHERE q.chat_id = c.id AND q.steer = 1) AS steering, ` +
       `(SELECT COUNT(*) FROM ${queuedMessages} q WHERE q.chat_id = c.id) AS queued, ` +
       `(SELECT COUNT(*) FROM ${usages} u WHERE u.chat_id = c.id AND u.status = 'pending' AND u.claim_token < c.claim_token) AS orphaned, ` +
-      `(SELECT CASE WHEN u.message_id IS NULL THEN u.answer_id END FROM ${usages} u WHERE u.chat_id = c.id ORDER BY u.id DESC LIMIT 1) AS draft ` +
+      `(SELECT CASE WHEN u.message_id IS NULL THEN u.answer_id END FROM ${usages} u WHERE u.chat_id = c.id AND u.operation = 'chat' ORDER BY u.id DESC LIMIT 1) AS draft, ` +
+      `CASE WHEN c.compact_at <= ${db.dialect.now} THEN 1 ELSE 0 END AS compactDue, ` +
+      `(SELECT MAX(m.summary_through) FROM ${messages} m WHERE m.chat_id = c.id) AS through ` +
       `FROM ${chats} c WHERE c.id = $chatId${transaction ? db.dialect.forUpdate : ''}`,
     { chatId },
     transaction,
@@ -39,16 +45,54 @@ export async function lookAtChat(db: Database, chatId: string, transaction?: Tra
     queued: { steering: Number(raw.steering), total: Number(raw.queued) },
     orphanedUsages: Number(raw.orphaned),
     draft: raw.draft as string | null,
+    compactDue: Number(raw.compactDue) === 1,
+    summaryThrough: raw.through === null ? null : Number(raw.through),
   }
 }
 
 /** The whole transcript in its order, each message with the calls that it requested. */
 export async function readTranscript(db: Database, chatId: string): Promise<TranscriptMessage[]> {
-  const { messages, toolCalls } = db.tables
+  return readMessages(db, `${db.tables.messages} m`, 'WHERE m.chat_id = $chatId', { chatId })
+}
+
+/**
+ * What a run needs of a transcript: system messages, the summary that reaches to `through`, and what came after that
+ * position. The summary itself may stand behind messages that it does not cover. Null reads everything.
+ */
+export async function readRecent(db: Database, chatId: string, through: number | null): Promise<TranscriptMessage[]> {
+  if (through === null) return readTranscript(db, chatId)
+  const { messages } = db.tables
+  const wanted =
+    `SELECT a.id FROM ${messages} a WHERE a.chat_id = $chatId AND a.position > $through ` +
+    `UNION ALL SELECT b.id FROM ${messages} b WHERE b.chat_id = $chatId AND b.role = 'system' AND b.position <= $through`
+  return readMessages(
+    db,
+    `(${wanted}) wanted JOIN ${messages} m ON m.id = wanted.id`,
+    'WHERE (m.summary_through IS NULL OR m.summary_through = $through)',
+    { chatId, through },
+  )
+}
+
+/** Tools that a person approved for the rest of the chat. */
+export async function readRemembered(db: Database, chatId: string): Promise<Pick<ToolCallRow, 'name' | 'namespace'>[]> {
+  const rows = await db.read(
+    `SELECT DISTINCT t.name AS name, t.namespace AS namespace FROM ${db.tables.toolCalls} t ` +
+      "WHERE t.chat_id = $chatId AND t.approval = 'remembered'",
+    { chatId },
+  )
+  return rows.map((raw) => ({ name: raw.name as string, namespace: raw.namespace as string | null }))
+}
+
+async function readMessages(
+  db: Database,
+  from: string,
+  where: string,
+  bind: { chatId: string; through?: number },
+): Promise<TranscriptMessage[]> {
   const rows = await db.read(
     `SELECT ${selectList(messageColumns, 'm')}, ${selectList(toolCallColumns, 't', 'call_')} ` +
-      `FROM ${messages} m LEFT JOIN ${toolCalls} t ON t.message_id = m.id WHERE m.chat_id = $chatId ORDER BY m.position, t.position`,
-    { chatId },
+      `FROM ${from} LEFT JOIN ${db.tables.toolCalls} t ON t.message_id = m.id ${where} ORDER BY m.position, t.position`,
+    bind,
   )
   const transcript: TranscriptMessage[] = []
   for (const raw of rows) {

@@ -142,7 +142,7 @@ export async function takeQueued(
       const passed = await fence(db, transaction, key, {
         messages: take.messages.length,
         unlessCancelled: !take.startsTurn,
-        ...(take.startsTurn ? { also: 'turn = turn + 1, rounds = 0' } : {}),
+        ...(take.startsTurn ? { also: 'turn = turn + 1, rounds = 0, compactions = 0' } : {}),
       })
       if (!passed) throw new NotApplied()
       if ((await deleteQueued(db, take.queued, transaction)) !== take.queued.length) throw new NotApplied()
@@ -235,7 +235,8 @@ async function answerCall(db: Database, result: NewResult, transaction: Transact
   return rows === 1
 }
 
-async function linkUsages(
+/** Names the message that attempts led to. */
+export async function linkUsages(
   db: Database,
   usageIds: readonly string[],
   messageId: string,

@@ -4,7 +4,7 @@ import type { UsageRow, UsageStatus } from './rows.ts'
 
 // The only writes of a run that need no fence: money that was spent is recorded whoever holds the chat.
 
-export type NewUsage = Pick<UsageRow, 'id' | 'chatId' | 'answerId' | 'provider' | 'model' | 'claimToken'>
+export type NewUsage = Pick<UsageRow, 'id' | 'chatId' | 'answerId' | 'operation' | 'provider' | 'model' | 'claimToken'>
 
 export type UsageClosing = Pick<
   UsageRow,
@@ -25,7 +25,7 @@ export type UsageClosing = Pick<
 export async function openUsage(db: Database, usage: NewUsage): Promise<void> {
   const now = new Date()
   await db.insert<UsageRow>(db.tables.usages, usageColumns, [
-    { ...usage, operation: 'chat', status: 'pending', createdAt: now, updatedAt: now },
+    { ...usage, status: 'pending', createdAt: now, updatedAt: now },
   ])
 }
 

@@ -133,6 +133,11 @@ export class EmptyAnswerError extends ProviderError {
   readonly code = 'provider.empty_answer'
 }
 
+/** A model's summary can't stand for what it was to replace: it is empty, cut off, no shorter, or asks for tools. */
+export class SummaryRefusedError extends ProviderError {
+  readonly code = 'provider.summary_refused'
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 // The caller's side
 
@@ -206,6 +211,14 @@ export class ToolRoundLimitError extends StateError {
 /** The turn was begun several times and each process died over it: nobody tries again by themselves. */
 export class AttemptsExhaustedError extends StateError {
   readonly code = 'chat.attempts_exhausted'
+}
+/** What the next request has to say is more than fits, and no summary could make it fit. */
+export class ContextTooLargeError extends StateError {
+  readonly code = 'chat.context_too_large'
+}
+/** Nothing can be summarised: the chat has no messages that a summary could stand for. */
+export class NothingToCompactError extends StateError {
+  readonly code = 'chat.nothing_to_compact'
 }
 /** A run was stopped between two moves because its process is shutting down. */
 export class ShutdownError extends StateError {

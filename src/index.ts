@@ -7,6 +7,7 @@ export type {
   Approval,
   ChatRow,
   ChatSettings,
+  CompactionSettings,
   Failure,
   Json,
   JsonObject,
@@ -15,11 +16,13 @@ export type {
   Role,
   ToolCallRow,
   ToolOutcome,
+  UsageOperation,
   UsageRow,
   UsageStatus,
 } from '../models/rows.ts'
 export type { ToolCallRecord, ToolCallValue } from '../models/tool-call.ts'
 export type { UsageRecord } from '../models/usage.ts'
+export { CompactJob } from '../workers/compact.ts'
 export { CompleteJob } from '../workers/complete.ts'
 export type { ChatOrId, JobOutcome } from '../workers/job.ts'
 export type { Pool } from '../workers/pool.ts'
@@ -47,6 +50,7 @@ export type {
 } from './providers/provider.ts'
 export { type ConnectOptions, Threadmill, type WorkerCounts } from './threadmill.ts'
 export type { Agent } from './tools/agent.ts'
+export type { CompactionOptions, CompactOptions } from './tools/compaction-options.ts'
 export type { AgentDefinition } from './tools/define-agent.ts'
 export { defineTool, type ToolDefinition } from './tools/define-tool.ts'
 export type { OnInterrupted, Reconciled, StopReason, Tool, ToolContext, ToolProgress } from './tools/tool.ts'

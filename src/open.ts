@@ -123,6 +123,7 @@ export async function open(
     bell: bells,
     events: publisher,
     clock: realClock,
+    logger,
     configure: (chat, order) => configure(equipment, chat, order),
     hasAgent: (name) => equipment.agents.has(name),
     requiresApproval: (chat, name) => toolsOf(equipment, chat).get(name)?.requiresApproval === true,

@@ -3,6 +3,7 @@ import { queuePrefix } from '../config/queues.ts'
 import { resolveSettings, type ConnectOptions as SettingsOptions } from '../config/settings.ts'
 import type { Models } from '../models/index.ts'
 import { liftPutOff } from '../models/sweep.ts'
+import { CompactJob } from '../workers/compact.ts'
 import { CompleteJob } from '../workers/complete.ts'
 import { Pool } from '../workers/pool.ts'
 import { RunToolsJob } from '../workers/run-tools.ts'
@@ -27,17 +28,18 @@ export interface ConnectOptions extends SettingsOptions {
   readonly observe?: Observers | undefined
 }
 
-/** How many chats, and tool rounds, of one process run at once; what is left out is as configured. 0 = none. */
+/** How many chats, tool rounds and summaries of one process run at once; what is left out is as configured. 0 = none. */
 export interface WorkerCounts {
   readonly complete?: number
   readonly runTools?: number
+  readonly compact?: number
 }
 
 /** The application's connection to its conversations. */
 export class Threadmill {
   readonly chats: Chats
-  /** Asks for chats to be run by workers, of this process or another. */
-  readonly jobs: { readonly complete: CompleteJob; readonly runTools: RunToolsJob }
+  /** Asks for chats to be run, or summarised, by workers of this process or another. */
+  readonly jobs: { readonly complete: CompleteJob; readonly runTools: RunToolsJob; readonly compact: CompactJob }
   /** The tables as Sequelize models, for queries of your own. */
   readonly models: Models
   readonly #parts: Parts
@@ -48,7 +50,11 @@ export class Threadmill {
     this.#parts = parts
     this.models = parts.models
     const dependencies = { db: parts.db, bells: parts.bells, ports: parts.ports }
-    this.jobs = { complete: new CompleteJob(dependencies), runTools: new RunToolsJob(dependencies) }
+    this.jobs = {
+      complete: new CompleteJob(dependencies),
+      runTools: new RunToolsJob(dependencies),
+      compact: new CompactJob(dependencies),
+    }
     this.chats = new Chats(parts.chats)
   }
 
@@ -89,6 +95,7 @@ export class Threadmill {
       concurrency: {
         complete: counts.complete ?? settings.completeConcurrency,
         runTools: counts.runTools ?? settings.runToolsConcurrency,
+        compact: counts.compact ?? settings.compactConcurrency,
       },
       bells,
       claims,

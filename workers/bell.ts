@@ -37,7 +37,11 @@ export class Bells {
       )
       return queue
     }
-    this.#queues = { complete: open(queueNames.complete), runTools: open(queueNames.runTools) }
+    this.#queues = {
+      complete: open(queueNames.complete),
+      runTools: open(queueNames.runTools),
+      compact: open(queueNames.compact),
+    }
     this.#logger = logger
   }
 

@@ -46,10 +46,19 @@ export abstract class ChatJob {
     const { db, bells } = this.dependencies
     const chatId = typeof chat === 'string' ? chat : chat.id
     const want = (pending: PendingSettings, transaction: Transaction) =>
-      wantChat(db, chatId, { delayMs: options.delayMs ?? 0, pending, queue: this.queue }, transaction)
+      this.want(chatId, { delayMs: options.delayMs ?? 0, pending }, transaction)
     if (typeof chat === 'string') await db.transaction((transaction) => want({}, transaction))
     else await chat.storePending(want)
     await bells.ring(chatId, this.queue, options)
+  }
+
+  /** Records the wish that the ring announces. */
+  protected want(
+    chatId: string,
+    options: { readonly delayMs: number; readonly pending: PendingSettings },
+    transaction: Transaction,
+  ): Promise<void> {
+    return wantChat(this.dependencies.db, chatId, { ...options, queue: this.queue }, transaction)
   }
 
   /**

@@ -40,7 +40,7 @@ export class Pool {
 
   constructor(options: PoolOptions) {
     this.#options = options
-    this.#workers = (['complete', 'runTools'] as const)
+    this.#workers = (['complete', 'runTools', 'compact'] as const)
       .filter((queue) => options.concurrency[queue] > 0)
       .map((queue) => this.#work(queue))
     options.sweeper.start()

@@ -78,6 +78,7 @@ export function messageToAdd(chatId: string, input: AddedMessageInput): Omit<Add
     citations: null,
     finishReason: given.role === 'assistant' ? (given.finishReason ?? null) : null,
     outcome: given.role === 'tool' ? (given.isError === true ? ('failed' as const) : ('succeeded' as const)) : null,
+    summaryThrough: null,
     createdAt,
   }
   const requested = given.role === 'assistant' ? (given.toolCalls ?? []) : []

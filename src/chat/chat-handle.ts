@@ -4,7 +4,7 @@ import type { Database } from '../../models/database.ts'
 import type { Models } from '../../models/index.ts'
 import type { ChatRow, TranscriptMessage } from '../../models/rows.ts'
 import type { PendingSettings } from '../../models/settings.ts'
-import { type ChatLook, lookAtChat, readTranscript } from '../../models/transcript.ts'
+import { type ChatLook, lookAtChat, readRecent, readTranscript } from '../../models/transcript.ts'
 import type { LiveEvent } from '../events/event.ts'
 import type { EventReader } from '../events/reader.ts'
 import type { LoopPorts } from '../loop/run-context.ts'
@@ -58,7 +58,7 @@ export abstract class ChatHandle {
     return this.row.owner
   }
 
-  /** The transcript in its order. */
+  /** The transcript in its order; summaries, whose `summaryThrough` is not null, among the messages that they came after. */
   async messages(): Promise<Message[]> {
     return readTranscript(this.deps.db, this.id)
   }
@@ -83,7 +83,9 @@ export abstract class ChatHandle {
     return look
   }
 
+  /** What decisions rest on: what a summary stands for is not read. */
   protected async read(): Promise<{ look: ChatLook; transcript: Message[] }> {
-    return { look: await this.look(), transcript: await this.messages() }
+    const look = await this.look()
+    return { look, transcript: await readRecent(this.deps.db, this.id, look.summaryThrough) }
   }
 }

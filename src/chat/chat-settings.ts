@@ -1,4 +1,5 @@
 import { saveSettings } from '../../models/settings.ts'
+import type { CompactionOptions } from '../tools/compaction-options.ts'
 import type { Tool } from '../tools/tool.ts'
 import { ChatHandle } from './chat-handle.ts'
 
@@ -25,6 +26,16 @@ export abstract class ChatSettings extends ChatHandle {
   /** Limit on one answer in tokens; null = as the agent says. */
   withMaxOutputTokens(tokens: number | null): this {
     this.pending.setMaxOutputTokens(tokens)
+    return this
+  }
+
+  /**
+   * Summarises the history by itself before it fills the model's context: true at 0.8 of the context window, or by these
+   * options; false = never; null = as the agent says.
+   * @throws {ArgumentError} for other options.
+   */
+  withCompaction(options: CompactionOptions | boolean | null): this {
+    this.pending.setCompaction(options)
     return this
   }
 

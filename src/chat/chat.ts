@@ -4,10 +4,12 @@ import { chatNotFound } from '../../models/claims.ts'
 import type { MessageRecord } from '../../models/message.ts'
 import { userMessage } from '../../models/new-message.ts'
 import { type Staged, stageMessage } from '../../models/staging.ts'
-import { MissingAgentError } from '../errors.ts'
+import { ArgumentError, MissingAgentError } from '../errors.ts'
 import { type RunResult, run } from '../loop/run.ts'
-import type { OnChunk, Verb } from '../loop/run-context.ts'
+import { runCompaction } from '../loop/run-compaction.ts'
+import type { LoopPorts, OnChunk, Verb } from '../loop/run-context.ts'
 import { latestMessage } from '../loop/transcript.ts'
+import { type CompactOptions, compactOptions, problemsOf } from '../tools/compaction-options.ts'
 import { type AddedMessageInput, messageToAdd } from './added-message.ts'
 import type { Message } from './chat-handle.ts'
 import { ChatRequests, requireText } from './chat-requests.ts'
@@ -68,7 +70,8 @@ export class Chat extends ChatRequests {
    */
   async complete(onChunk?: OnChunk): Promise<Message | null> {
     const result = await this.#run('complete', onChunk)
-    return result.kind === 'ended' ? result.latest : latestMessage(await this.messages())
+    const latest = result.kind === 'ended' ? result.latest : null
+    return latest ?? latestMessage(await this.messages())
   }
 
   /**
@@ -94,14 +97,44 @@ export class Chat extends ChatRequests {
     return this
   }
 
-  async #run(verb: Verb, onChunk?: OnChunk): Promise<RunResult> {
+  /**
+   * Has the history summarised, by the chat's own model or another one, and returns the summary; null while another process
+   * runs the chat. Nothing is deleted: later requests carry the system messages, the newest summary and what came after
+   * what it stands for. Messages written meanwhile stay. A turn that is not answered is left out of the summary. (S100)
+   * @param options what is left out is as {@link withCompaction}, else the agent, says.
+   * @throws {PendingToolCallsError} while calls are open; no request is made then.
+   * @throws {NothingToCompactError} when there is nothing to summarise.
+   * @throws {SummaryRefusedError} when the summary is empty, cut off, no shorter than what it would replace, or asks for tools.
+   * @throws {CancelledError} when the turn was cancelled before or meanwhile; no summary is stored then. (S67)
+   * @throws {ProviderError} {ConfigurationError} when no summary could be had. {ArgumentError} for options that there are not.
+   */
+  async compact(options: CompactOptions = {}): Promise<Message | null> {
+    const parsed = compactOptions.safeParse(options)
+    if (!parsed.success) {
+      throw new ArgumentError(`Chat ${this.id} can't be summarised so. ${problemsOf(parsed.error)}`, {
+        chatId: this.id,
+      })
+    }
+    const order = { chatId: this.id, by: 'caller', options: parsed.data } as const
+    const result = await this.#hold((ports) => runCompaction(ports, { ...order, tools: this.pending.tools }))
+    return result.kind === 'ended' ? result.message : null
+  }
+
+  #run(verb: Verb, onChunk?: OnChunk): Promise<RunResult> {
+    return this.#hold((ports) =>
+      run(ports, { chatId: this.id, verb, by: 'caller', onChunk, tools: this.pending.tools }),
+    )
+  }
+
+  /** Stores what is pending, and notes that this object runs its chat as long as `work` does. */
+  async #hold<T>(work: (ports: LoopPorts) => Promise<T>): Promise<T> {
     const { ports } = this.deps
     if (this.agent !== null && !ports.hasAgent(this.agent)) throw missingAgent(this.id, this.agent)
     if (this.pending.isChanged()) await this.save()
     const own = !this.isRunningHere
     this.isRunningHere = true
     try {
-      return await run(ports, { chatId: this.id, verb, by: 'caller', onChunk, tools: this.pending.tools })
+      return await work(ports)
     } finally {
       if (own) this.isRunningHere = false
     }

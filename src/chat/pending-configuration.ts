@@ -1,6 +1,7 @@
 import type { ChatRow, ChatSettings } from '../../models/rows.ts'
 import type { PendingSettings } from '../../models/settings.ts'
 import { ArgumentError } from '../errors.ts'
+import { type CompactionOptions, compactionOptions, problemsOf } from '../tools/compaction-options.ts'
 import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 import type { Tool } from '../tools/tool.ts'
 
@@ -59,6 +60,12 @@ export class PendingConfiguration {
     const legal = tokens === null || (Number.isInteger(tokens) && tokens > 0)
     if (!legal) throw this.#bad(`withMaxOutputTokens takes a whole number above 0 or null, not ${String(tokens)}`)
     this.#set('maxOutputTokens', tokens)
+  }
+
+  setCompaction(options: CompactionOptions | boolean | null): void {
+    const parsed = compactionOptions.nullable().safeParse(options)
+    if (!parsed.success) throw this.#bad(`withCompaction can't take this: ${problemsOf(parsed.error)}`)
+    this.#set('compaction', parsed.data)
   }
 
   addTools(tools: readonly (Tool | string | null)[], known: ReadonlySet<string>): void {

@@ -54,6 +54,7 @@ export function configure(equipment: Equipment, chat: ChatRow, order: Pick<RunOr
     instructions: agent.instructions,
     temperature: chat.settings.temperature ?? agent.temperature,
     maxOutputTokens: chat.settings.maxOutputTokens ?? agent.maxOutputTokens,
+    compaction: (chat.settings.compaction ?? agent.compaction) || null,
     tools: offered(equipment, chat, agent, order.tools ?? []),
   }
 }

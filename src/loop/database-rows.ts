@@ -1,6 +1,7 @@
 import { chatNotFound, releaseChat } from '../../models/claims.ts'
+import { commitSummary, countCompaction, readMeasuredContext, releaseCompaction } from '../../models/compaction.ts'
 import type { Database } from '../../models/database.ts'
-import { lookAtChat, readQueue, readToolCalls, readTranscript } from '../../models/transcript.ts'
+import { lookAtChat, readQueue, readRecent, readRemembered, readToolCalls } from '../../models/transcript.ts'
 import {
   closeToolCalls,
   commitAnswer,
@@ -21,7 +22,9 @@ export function databaseRows(db: Database, ttlMs: number): RowsPort {
       if (look === null) throw chatNotFound(chatId)
       return look
     },
-    transcript: (chatId) => readTranscript(db, chatId),
+    transcript: (chatId, through) => readRecent(db, chatId, through),
+    remembered: (chatId) => readRemembered(db, chatId),
+    measuredContext: (chatId) => readMeasuredContext(db, chatId),
     toolCalls: (messageId) => readToolCalls(db, messageId),
     queue: (chatId) => readQueue(db, chatId),
     commitAnswer: (key, answer) => commitAnswer(db, key, answer),
@@ -32,6 +35,9 @@ export function databaseRows(db: Database, ttlMs: number): RowsPort {
     takeQueued: (key, take) => takeQueued(db, key, take),
     settleCancelled: (key, settled) => settleCancelled(db, key, settled),
     release: ({ chatId, claimId }, release) => releaseChat(db, { chatId, claimId, ...release }),
+    countCompaction: (key) => countCompaction(db, key),
+    commitSummary: (key, summary) => commitSummary(db, key, summary),
+    releaseCompaction: (key, release) => releaseCompaction(db, key, release),
     openUsage: (usage) => openUsage(db, usage),
     closeUsage: (id, closing) => closeUsage(db, id, closing),
     closeOrphanedUsages: (chatId, claimToken) => closeOrphanedUsages(db, chatId, claimToken),

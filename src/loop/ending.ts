@@ -58,10 +58,14 @@ export function endingOf(
   // A committed message starts the count anew.
   const attempts = run.committed ? 1 : run.chat.attempts
   if (isRetryable(error) && attempts < run.maxAttempts) {
-    const delayMs = retryDelaysMs[Math.min(attempts, retryDelaysMs.length) - 1] ?? 5_000
-    return { wish: { kind: 'later', delayMs }, parked: false, failure: null }
+    return { wish: { kind: 'later', delayMs: retryDelayAfter(attempts) }, parked: false, failure: null }
   }
   return { wish: { kind: 'none' }, parked: false, failure: failureOf(error, run.chat.turn, run.now) }
+}
+
+/** How long a turn waits after so many attempts, in ms. */
+export function retryDelayAfter(attempts: number): number {
+  return retryDelaysMs[Math.min(attempts, retryDelaysMs.length) - 1] ?? 5_000
 }
 
 export function failureOf(error: unknown, turn: number, at: Date): Failure {
@@ -75,7 +79,7 @@ export function codeOf(error: unknown): string {
 }
 
 /** Whether the same turn may succeed later: our errors say so themselves; of others, a database that is away or busy. */
-function isRetryable(error: unknown): boolean {
+export function isRetryable(error: unknown): boolean {
   if (error instanceof ThreadmillError) return error.retryable
   const name = error instanceof Error ? error.name : ''
   return isLockConflict(error) || /^SequelizeConnection|^SequelizeHost/.test(name)

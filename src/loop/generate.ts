@@ -1,21 +1,19 @@
 import type { MessageRow, TranscriptMessage } from '../../models/rows.ts'
 import type { NewMessage } from '../../models/turns.ts'
-import { EmptyAnswerError, ProviderError } from '../errors.ts'
-import type { Answer, AnswerProgress, ModelRequest, TokenUsage } from '../providers/provider.ts'
+import { EmptyAnswerError } from '../errors.ts'
+import type { Answer, AnswerProgress, ModelRequest } from '../providers/provider.ts'
 import { retryDelayMs } from '../providers/retry.ts'
+import { type Asked, askModel, type ModelAttempt, openUsage, pause } from './ask-model.ts'
+import { measuredTokens } from './context-size.ts'
 import { newToolCalls } from './new-tool-calls.ts'
-import { requestMessages } from './request.ts'
+import { requestMessages, toolSpecs } from './request.ts'
 import { eventToolCall, type RunContext } from './run-context.ts'
-import { usageClosing } from './usage-closing.ts'
 
 /** One physical attempt at an answer: what was shown of it, what it used. */
-interface Attempt {
-  readonly messageId: string
-  readonly usageId: string
+interface Attempt extends ModelAttempt {
   text: string
   thinking: string
   chunks: number
-  usage: TokenUsage | null
 }
 
 /**
@@ -31,7 +29,8 @@ export async function generate(run: RunContext): Promise<TranscriptMessage | nul
   run.replaceDraft(messageId)
   for (let retries = 0; ; ) {
     run.claim.requireTime()
-    const attempt: Attempt = { messageId, usageId: clock.newId(), text: '', thinking: '', chunks: 0, usage: null }
+    const usageId = clock.newId()
+    const attempt: Attempt = { messageId, usageId, operation: 'chat', text: '', thinking: '', chunks: 0, usage: null }
     usageIds.push(attempt.usageId)
     const asked = await ask(run, request, attempt)
     if (asked.kind === 'stopped') return cancelled(run, attempt, usageIds)
@@ -55,68 +54,18 @@ function buildRequest(run: RunContext): ModelRequest {
   return {
     model: configuration.model,
     messages: requestMessages(transcript, configuration.instructions),
-    tools: [...configuration.tools.values()].map(({ name, description, parameters }) => ({
-      name,
-      description,
-      parameters,
-    })),
+    tools: toolSpecs(configuration),
     ...(configuration.temperature === null ? {} : { temperature: configuration.temperature }),
     ...(configuration.maxOutputTokens === null ? {} : { maxOutputTokens: configuration.maxOutputTokens }),
     streaming: configuration.agent.streaming,
   }
 }
 
-type Asked =
-  | { readonly kind: 'answered'; readonly answer: Answer }
-  /** Something that another attempt may mend. */
-  | { readonly kind: 'failed'; readonly error: ProviderError }
-  | { readonly kind: 'stopped' }
-
-/** One attempt. Its usage entry is closed whatever happens. Throws what no retry can mend: the claim, a hook, a bug. */
+/** Shows viewers that an attempt begins, and makes it. */
 async function ask(run: RunContext, request: ModelRequest, attempt: Attempt): Promise<Asked> {
-  const { rows } = run.ports
-  const { client, agent, model } = run.configuration
-  const { prices } = agent
-  await rows.openUsage({
-    id: attempt.usageId,
-    chatId: run.chat.id,
-    answerId: attempt.messageId,
-    provider: client.provider,
-    model,
-    claimToken: run.chat.claimToken,
-  })
-  run.publish({ type: 'message.started', messageId: attempt.messageId, model })
-  const stop = run.stoppable()
-  try {
-    const answer = await client.attempt(request, {
-      signal: stop.signal,
-      timeoutMs: agent.timeoutMs,
-      idleMs: agent.idleMs,
-      onProgress: (progress) => show(run, attempt, progress),
-    })
-    const closing = usageClosing({ status: 'succeeded', usage: answer.usage ?? attempt.usage, prices })
-    await rows.closeUsage(attempt.usageId, closing)
-    run.publish({
-      type: 'usage',
-      messageId: attempt.messageId,
-      inputTokens: closing.inputTokens,
-      outputTokens: closing.outputTokens,
-      cost: closing.totalCost,
-    })
-    return { kind: 'answered', answer }
-  } catch (error) {
-    const aborted = stop.signal.aborted
-    await rows.closeUsage(
-      attempt.usageId,
-      usageClosing({ status: aborted ? 'cancelled' : 'failed', usage: attempt.usage, prices, error }),
-    )
-    run.claim.signal.throwIfAborted()
-    if (aborted) return { kind: 'stopped' }
-    if (error instanceof ProviderError) return { kind: 'failed', error }
-    throw error
-  } finally {
-    stop.dispose()
-  }
+  await openUsage(run, attempt, request.model)
+  run.publish({ type: 'message.started', messageId: attempt.messageId, model: request.model })
+  return askModel(run, request, attempt, (progress) => show(run, attempt, progress))
 }
 
 async function show(run: RunContext, attempt: Attempt, progress: AnswerProgress): Promise<void> {
@@ -143,20 +92,6 @@ function unsaved(run: RunContext, attempt: Attempt): MessageRow {
   return { ...message, position: (run.transcript.at(-1)?.position ?? -1) + 1, updatedAt: message.createdAt }
 }
 
-async function pause(run: RunContext, ms: number): Promise<'over' | 'stopped'> {
-  const stop = run.stoppable()
-  try {
-    await run.ports.clock.wait(ms, stop.signal)
-    return 'over'
-  } catch (error) {
-    run.claim.signal.throwIfAborted()
-    if (stop.signal.aborted) return 'stopped'
-    throw error
-  } finally {
-    stop.dispose()
-  }
-}
-
 async function commit(
   run: RunContext,
   attempt: Attempt,
@@ -174,6 +109,8 @@ async function commit(
     run.publish({ type: 'tool_call.requested', messageId: message.id, toolCall: eventToolCall(call) })
   }
   if (toolCalls.length > 0) run.chat.rounds++
+  const tokens = measuredTokens(answer.usage ?? attempt.usage)
+  if (tokens !== null) run.measured = { messageId: message.id, tokens }
   return run.append(message, toolCalls)
 }
 
@@ -207,6 +144,7 @@ function assistantMessage(
     citations: answer.citations ?? null,
     finishReason: answer.finishReason ?? null,
     outcome: null,
+    summaryThrough: null,
     createdAt: run.ports.clock.now(),
   }
 }

@@ -1,9 +1,12 @@
 import type { Bell, TranscriptMessage } from '../../models/rows.ts'
-import { CancelledError, PendingToolCallsError, ToolRoundLimitError } from '../errors.ts'
+import { CancelledError, ContextTooLargeError, ToolRoundLimitError } from '../errors.ts'
 import { closeAbandoned } from './close-calls.ts'
-import { decide, type Move } from './decide.ts'
+import { compactByItself } from './compact-by-itself.ts'
+import { contextOf } from './context-limits.ts'
+import { type ContextPressure, decide, type Move } from './decide.ts'
 import { type Ending, handedOver, parked, resting } from './ending.ts'
 import { generate } from './generate.ts'
+import { pendingToolCalls } from './pending-tool-calls.ts'
 import { reconsiderable } from './reconsider.ts'
 import type { RunContext } from './run-context.ts'
 import { runTools } from './run-tools.ts'
@@ -24,10 +27,10 @@ export async function moveOn(run: RunContext): Promise<Moved> {
   let unchanged = 0
   for (;;) {
     run.claim.signal.throwIfAborted()
-    const move = narrowed(run, nextMove(run))
+    const move = narrowed(run, nextMove(run, await contextOf(run)))
     if (isWork(move) && belongsElsewhere(run, move)) return { ending: handedOver(queueFor(run, move)), produced }
     // What others recorded since this run last looked comes before the next model call.
-    if (move.kind === 'generate' && !run.fresh) {
+    if ((move.kind === 'generate' || move.kind === 'compact') && !run.fresh) {
       await run.refresh()
       continue
     }
@@ -59,6 +62,11 @@ export async function moveOn(run: RunContext): Promise<Moved> {
         produced = message
         break
       }
+      case 'compact':
+        if ((await compactByItself(run, move.keep)) === 'pause') return { ending: resting, produced }
+        continue
+      case 'stop-context':
+        throw contextTooLarge(run, move)
       case 'stop-rounds':
         throw roundLimit(run.chat.id, move.limit)
       case 'park':
@@ -72,10 +80,10 @@ export async function moveOn(run: RunContext): Promise<Moved> {
   }
 }
 
-function nextMove(run: RunContext): Move {
+function nextMove(run: RunContext, context: ContextPressure | null): Move {
   const { tools, agent } = run.configuration
-  const reconsider = reconsiderable(run.transcript, tools, run.consulted)
-  return decide({ ...run.look, transcript: run.transcript }, { roundLimit: agent.rounds, reconsider })
+  const reconsider = reconsiderable(run.transcript, tools, run.consulted, run.remembered)
+  return decide({ ...run.look, transcript: run.transcript }, { roundLimit: agent.rounds, reconsider, context })
 }
 
 /** This process is ending, or the move is for the workers of another queue. A direct caller makes every move itself. */
@@ -89,18 +97,21 @@ function narrowed(run: RunContext, move: Move): Move {
   if (move.kind === 'settle-cancelled' || run.order.verb === 'complete' || run.order.verb === 'step') return move
   const open = openCalls(run.transcript)
   if (run.order.verb === 'runTools') return move.kind === 'run-tools' || move.kind === 'park' ? move : { kind: 'rest' }
-  if (open.length > 0) {
-    throw new PendingToolCallsError(
-      `Chat ${run.chat.id} waits for tool calls without a result: ${open.map((call) => `${call.name} (${call.toolCallId})`).join(', ')}. ` +
-        'Run them first, with runTools() or complete().',
-      { chatId: run.chat.id },
-    )
-  }
-  return move.kind === 'generate' ? move : { kind: 'generate', abandoned: [] }
+  if (open.length > 0) throw pendingToolCalls(run.chat.id, open)
+  const asks = move.kind === 'generate' || move.kind === 'compact' || move.kind === 'stop-context'
+  return asks ? move : { kind: 'generate', abandoned: [] }
 }
 
 function isWork(move: Move): boolean {
-  return move.kind === 'run-tools' || move.kind === 'take-queued' || move.kind === 'generate'
+  switch (move.kind) {
+    case 'run-tools':
+    case 'take-queued':
+    case 'compact':
+    case 'generate':
+      return true
+    default:
+      return false
+  }
 }
 
 /** Which workers a move belongs to. */
@@ -110,17 +121,26 @@ function queueFor(run: RunContext, move: Move): Bell {
 
 /** A caller who moves by hand decides about the next move too: only what somebody else wished for stays wished for. */
 function endingAfterOneMove(run: RunContext): Ending {
-  const next = nextMove(run)
+  const next = nextMove(run, null)
   if (isWork(next) && run.chat.wantedAt !== null) return handedOver(queueFor(run, next))
   return next.kind === 'park' ? parked : resting
 }
 
-function cancelled(chatId: string): CancelledError {
+/** What a cancelled turn ends with. */
+export function cancelled(chatId: string): CancelledError {
   return new CancelledError(
     `The turn of chat ${chatId} was cancelled. complete() asks it again; a new message starts another.`,
     {
       chatId,
     },
+  )
+}
+
+function contextTooLarge(run: RunContext, { tokens, limit }: Move & { kind: 'stop-context' }): ContextTooLargeError {
+  return new ContextTooLargeError(
+    `The next request of chat ${run.chat.id} would take up about ${tokens} tokens of ${limit}, and no summary can make it fit. ` +
+      'Send a shorter message, shorten instructions or tools, or choose a model with a larger context.',
+    { chatId: run.chat.id, ...(run.compactionFailure === null ? {} : { cause: run.compactionFailure }) },
   )
 }
 

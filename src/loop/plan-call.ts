@@ -51,7 +51,7 @@ export async function planCall(
     const context = { chat: chatOf(run), signal }
     return planInterrupted(tool, call, await decideInterrupted(tool, call, context))
   }
-  const remembered = isRemembered(run.transcript, call)
+  const remembered = isRemembered(run.transcript, call, run.remembered)
   const decision = await decideApproval(tool, call, { chat: chatOf(run), remembered })
   switch (decision.kind) {
     case 'run':

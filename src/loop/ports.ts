@@ -1,4 +1,5 @@
 import type { ClaimKey, TakeFor, Untaken, WishAfter } from '../../models/claims.ts'
+import type { CompactWishAfter, MeasuredContext, NewSummary } from '../../models/compaction.ts'
 import type { Approval, Bell, Failure, QueuedMessageRow, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
 import type { ChatLook } from '../../models/transcript.ts'
 import type { NewAnswer, NewMessage, NewResult } from '../../models/turns.ts'
@@ -35,7 +36,11 @@ export interface ClaimsPort {
 export interface RowsPort {
   /** @throws {ChatNotFoundError} */
   look(chatId: string): Promise<ChatLook>
-  transcript(chatId: string): Promise<TranscriptMessage[]>
+  /** Without what a summary up to `through` stands for; null = everything. */
+  transcript(chatId: string, through: number | null): Promise<TranscriptMessage[]>
+  /** Tools approved for the rest of the chat. */
+  remembered(chatId: string): Promise<Pick<ToolCallRow, 'name' | 'namespace'>[]>
+  measuredContext(chatId: string): Promise<MeasuredContext | null>
   toolCalls(messageId: string): Promise<ToolCallRow[]>
   queue(chatId: string): Promise<QueuedMessageRow[]>
   commitAnswer(key: ClaimKey, answer: NewAnswer): Promise<boolean>
@@ -58,6 +63,9 @@ export interface RowsPort {
     key: ClaimKey,
     release: { seen: number; wish: WishAfter; parked: boolean; failure: Failure | null; turnEnded: boolean },
   ): Promise<boolean>
+  countCompaction(key: ClaimKey): Promise<boolean>
+  commitSummary(key: ClaimKey, summary: NewSummary): Promise<boolean>
+  releaseCompaction(key: ClaimKey, release: { seen: number; wish: CompactWishAfter }): Promise<boolean>
   openUsage(usage: NewUsage): Promise<void>
   closeUsage(id: string, closing: UsageClosing): Promise<void>
   closeOrphanedUsages(chatId: string, claimToken: number): Promise<void>

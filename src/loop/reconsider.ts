@@ -1,7 +1,7 @@
 import type { ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
 import { asksAboutInterruption } from '../tools/approval.ts'
 import type { Tool } from '../tools/tool.ts'
-import { isPaused, isRemembered } from './transcript.ts'
+import { isPaused, isRemembered, type RememberedTool } from './transcript.ts'
 
 /**
  * Which waiting calls a run may look into once more: those whose tool has a resolver that this run has not asked yet, and
@@ -11,10 +11,11 @@ export function reconsiderable(
   transcript: readonly TranscriptMessage[],
   tools: ReadonlyMap<string, Tool>,
   consulted: ReadonlySet<string>,
+  earlier: readonly RememberedTool[],
 ): (call: ToolCallRow) => boolean {
   return (call) => {
     if (consulted.has(call.id) || isPaused(call) || asksAboutInterruption(call)) return false
     const approval = tools.get(call.name)?.requiresApproval
-    return typeof approval === 'function' || (approval === true && isRemembered(transcript, call))
+    return typeof approval === 'function' || (approval === true && isRemembered(transcript, call, earlier))
   }
 }

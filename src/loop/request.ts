@@ -1,16 +1,20 @@
 import type { ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
-import type { RequestMessage, RequestToolCall } from '../providers/provider.ts'
+import type { RequestMessage, RequestToolCall, ToolSpec } from '../providers/provider.ts'
 import { interruptedCall } from '../tools/results.ts'
-import { isBlank } from './transcript.ts'
+import type { Configuration } from './run-context.ts'
+import { currentMessages, newestSummary } from './transcript.ts'
 
 /**
  * A transcript as a model can be sent it: system messages first, each round's results right after its calls in the
  * model's order, blank messages and results without a call left out, calls without a result closed for this request.
- * A transcript from elsewhere may be damaged; it must never block its chat.
+ * A transcript from elsewhere may be damaged; it must never block its chat. What the newest summary stands for is not sent,
+ * the summary itself comes first.
+ * @param through leaves out what comes after this position; results are sent with their calls wherever they stand.
  */
 export function requestMessages(
   transcript: readonly TranscriptMessage[],
   instructions: string | null,
+  through = Number.POSITIVE_INFINITY,
 ): RequestMessage[] {
   const results = new Map(
     transcript.filter((message) => message.role === 'tool').map((message) => [message.id, message] as const),
@@ -19,11 +23,26 @@ export function requestMessages(
   const system =
     stored.length > 0 ? stored.map((message) => message.content ?? '') : instructions === null ? [] : [instructions]
   const messages: RequestMessage[] = system.map((content) => ({ role: 'system', content }))
-  for (const message of transcript) {
+  const summary = newestSummary(transcript)
+  // As the user's, which every protocol takes in first place.
+  if (summary !== null) messages.push({ role: 'user', content: `${summaryHeading}${summary.content ?? ''}` })
+  for (const message of currentMessages(transcript)) {
+    if (message.position > through) break
     if (message.role === 'user') messages.push({ role: 'user', content: message.content ?? '' })
-    if (message.role === 'assistant' && !isBlank(message)) messages.push(...round(message, results))
+    if (message.role === 'assistant') messages.push(...round(message, results))
   }
   return messages
+}
+
+const summaryHeading = 'Summary of the conversation so far:\n\n'
+
+/** The tools that a request offers. */
+export function toolSpecs(configuration: Configuration): ToolSpec[] {
+  return [...configuration.tools.values()].map(({ name, description, parameters }) => ({
+    name,
+    description,
+    parameters,
+  }))
 }
 
 function round(message: TranscriptMessage, results: ReadonlyMap<string, TranscriptMessage>): RequestMessage[] {

@@ -1,4 +1,13 @@
-import type { Bell, ChatRow, MessageRow, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
+import type { Logger } from '../../config/logger.ts'
+import type { MeasuredContext } from '../../models/compaction.ts'
+import type {
+  Bell,
+  ChatRow,
+  CompactionSettings,
+  MessageRow,
+  ToolCallRow,
+  TranscriptMessage,
+} from '../../models/rows.ts'
 import type { ChatLook } from '../../models/transcript.ts'
 import type { NewMessage } from '../../models/turns.ts'
 import type { EventToolCall, LiveEvent } from '../events/event.ts'
@@ -6,7 +15,10 @@ import type { ModelClient } from '../providers/provider.ts'
 import type { Agent } from '../tools/agent.ts'
 import type { StopReason, Tool } from '../tools/tool.ts'
 import type { TurnOutcome } from '../tools/turn-end.ts'
+import type { ContextLimits } from './context-limits.ts'
 import type { BellPort, ClaimsPort, ClockPort, EventsPort, HeldClaim, RowsPort } from './ports.ts'
+import { type RunRows, readRows } from './read-rows.ts'
+import type { RememberedTool } from './transcript.ts'
 
 /** What a caller sees of an answer while it is being made. */
 export interface Chunk {
@@ -22,8 +34,8 @@ export interface Chunk {
 
 export type OnChunk = (chunk: Chunk) => void | Promise<void>
 
-/** What the loop does for its caller: everything, one move, one answer, or one round of tools. */
-export type Verb = 'complete' | 'step' | 'generate' | 'runTools'
+/** What the loop does for its caller: everything, one move, one answer, one round of tools, or a summary alone. */
+export type Verb = 'complete' | 'step' | 'generate' | 'runTools' | 'compact'
 
 export interface RunOrder {
   readonly chatId: string
@@ -47,6 +59,8 @@ export interface Configuration {
   readonly maxOutputTokens: number | null
   /** The tools that the model is offered, by name. */
   readonly tools: ReadonlyMap<string, Tool>
+  /** Null: nothing is summarised by itself. */
+  readonly compaction: CompactionSettings | null
 }
 
 /** Everything that the loop works with. */
@@ -56,6 +70,7 @@ export interface LoopPorts {
   readonly bell: BellPort
   readonly events: EventsPort
   readonly clock: ClockPort
+  readonly logger: Logger
   /** @throws {ConfigurationError} when this process can't run the chat. */
   configure(chat: ChatRow, order: RunOrder): Configuration
   /** Whether this process has the agent of that name. */
@@ -85,24 +100,26 @@ export class RunContext {
   /** Whether this run committed a message, so that the count of attempts starts anew. */
   committed = false
   shown: Shown | null = null
+  /** Tools approved for the rest of the chat by calls that a summary stands for. */
+  remembered: readonly RememberedTool[]
+  /** What the last answer reported of the context; undefined until someone asks. */
+  measured: MeasuredContext | null | undefined
+  limits: ContextLimits | undefined
+  /** What kept a summary from being made in this run, which goes on without. */
+  compactionFailure: unknown = null
   /** What an earlier run showed of an answer and did not live to store. */
   #draft: string | null
   /** Calls whose approval this run has looked into. */
   readonly consulted = new Set<string>()
 
-  constructor(
-    ports: LoopPorts,
-    order: RunOrder,
-    claim: HeldClaim,
-    configuration: Configuration,
-    rows: { look: ChatLook; transcript: TranscriptMessage[] },
-  ) {
+  constructor(ports: LoopPorts, order: RunOrder, claim: HeldClaim, configuration: Configuration, rows: RunRows) {
     this.ports = ports
     this.order = order
     this.claim = claim
     this.configuration = configuration
     this.look = rows.look
     this.transcript = rows.transcript
+    this.remembered = rows.remembered
     this.#draft = rows.look.draft
   }
 
@@ -120,13 +137,24 @@ export class RunContext {
     if (round !== undefined) round.toolCalls = await this.ports.rows.toolCalls(round.id)
   }
 
+  /** Reads everything again, so that places in the transcript are those of the rows: others may add system messages. */
+  async reload(): Promise<void> {
+    Object.assign(this, await readRows(this.ports.rows, this.chat.id))
+    this.fresh = true
+  }
+
   /** Adds what was just committed to what the run knows. */
   append(message: NewMessage, toolCalls: TranscriptMessage['toolCalls'] = []): TranscriptMessage {
+    this.committed = true
+    return this.appendAside(message, toolCalls)
+  }
+
+  /** Adds a message that is no progress of the turn. */
+  appendAside(message: NewMessage, toolCalls: TranscriptMessage['toolCalls'] = []): TranscriptMessage {
     const position = (this.transcript.at(-1)?.position ?? -1) + 1
     const added = { ...message, position, updatedAt: message.createdAt, toolCalls }
     this.transcript.push(added)
     this.fresh = false
-    this.committed = true
     return added
   }
 

@@ -4,8 +4,9 @@ import { AttemptsExhaustedError, CancelledError, ChatNotFoundError, ClaimLostErr
 import { type Ending, endingOf, failureOf } from './ending.ts'
 import { moveOn } from './move-on.ts'
 import type { HeldClaim } from './ports.ts'
+import { readRows } from './read-rows.ts'
 import { eventToolCall, type LoopPorts, RunContext, type RunOrder } from './run-context.ts'
-import { latestMessage, openCalls } from './transcript.ts'
+import { isSummary, latestMessage, openCalls } from './transcript.ts'
 import { tellAnswered, tellFailed } from './turn-end.ts'
 
 export type RunResult =
@@ -48,7 +49,7 @@ async function isWantedAgain(ports: LoopPorts, chatId: string): Promise<boolean>
 interface Driven {
   /** The last message that this run stored, null where it stored none. */
   readonly produced: TranscriptMessage | null
-  /** The message that the transcript ends with, system messages aside. */
+  /** The message that the transcript ends with, system messages aside; null too where a summary stands for all of it. */
   readonly latest: TranscriptMessage | null
   /** The queue whose workers go on with the turn. */
   readonly handedTo: Bell | null
@@ -76,13 +77,12 @@ async function drive(ports: LoopPorts, order: RunOrder, claim: HeldClaim): Promi
   }
 }
 
-/** Reads the rows of a chat that was just taken: the wish first, then what it is about. */
 async function begin(ports: LoopPorts, order: RunOrder, claim: HeldClaim): Promise<RunContext> {
-  const look = await ports.rows.look(order.chatId)
-  const transcript = await ports.rows.transcript(order.chatId)
+  const rows = await readRows(ports.rows, order.chatId)
+  const { look } = rows
   if (look.orphanedUsages > 0) await ports.rows.closeOrphanedUsages(order.chatId, look.chat.claimToken)
   const configuration = ports.configure(look.chat, order)
-  const context = new RunContext(ports, order, claim, configuration, { look, transcript })
+  const context = new RunContext(ports, order, claim, configuration, rows)
   const { attempts } = look.chat
   if (order.by !== 'caller' && attempts > configuration.agent.attempts) {
     throw new AttemptsExhaustedError(
@@ -100,7 +100,7 @@ async function release(run: RunContext, ending: Ending, turnEnded: boolean): Pro
   if (!released) throw claimLost(run.chat.id)
   if (ending.parked) run.publish({ type: 'run.waiting', toolCalls: openCalls(run.transcript).map(eventToolCall) })
   if (ending.parked || ending.wish.kind !== 'none') return
-  const answer = run.transcript.findLast((message) => message.role === 'assistant')
+  const answer = run.transcript.findLast((message) => message.role === 'assistant' && !isSummary(message))
   run.publish({ type: 'run.finished', messageId: answer?.id ?? null })
 }
 

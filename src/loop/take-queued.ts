@@ -19,7 +19,7 @@ export async function takeQueued(
     run.publish({ type: 'dequeued', queuedId: queued[at]?.id ?? '', messageId: message.id })
   }
   run.chat.turn += move.startsTurn ? 1 : 0
-  if (move.startsTurn) run.chat.rounds = 0
+  if (move.startsTurn) Object.assign(run.chat, { rounds: 0, compactions: 0 })
   run.look = { ...run.look, queued: remaining(run, queued.length, move.which) }
   return true
 }

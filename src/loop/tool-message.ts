@@ -15,6 +15,7 @@ export function toolMessage(run: RunContext, outcome: ToolOutcome, content: stri
     citations: null,
     finishReason: null,
     outcome,
+    summaryThrough: null,
     createdAt: run.ports.clock.now(),
   }
 }

@@ -13,11 +13,29 @@ export function isBlank(message: TranscriptMessage): boolean {
   )
 }
 
+/** A compaction's summary: it stands for earlier messages in requests, and is no message to anything else. */
+export function isSummary(message: TranscriptMessage): boolean {
+  return message.summaryThrough !== null
+}
+
+/** The summary that stands for the beginning of the transcript; null without one. */
+export function newestSummary(transcript: readonly TranscriptMessage[]): TranscriptMessage | null {
+  return transcript.findLast(isSummary) ?? null
+}
+
+/** What the newest summary does not stand for: no system messages, no summaries, nothing blank. */
+export function currentMessages(transcript: readonly TranscriptMessage[]): TranscriptMessage[] {
+  const through = newestSummary(transcript)?.summaryThrough ?? -1
+  return transcript.filter(
+    (message) => message.position > through && message.role !== 'system' && !isSummary(message) && !isBlank(message),
+  )
+}
+
 function lastWhere(
   transcript: readonly TranscriptMessage[],
   matches: (message: TranscriptMessage) => boolean,
 ): TranscriptMessage | null {
-  return transcript.findLast((message) => !isBlank(message) && matches(message)) ?? null
+  return transcript.findLast((message) => !isBlank(message) && !isSummary(message) && matches(message)) ?? null
 }
 
 const unless =
@@ -30,9 +48,14 @@ export function latestResponse(transcript: readonly TranscriptMessage[]): Transc
   return lastWhere(transcript, unless('system', 'tool'))
 }
 
-/** The last message that is not a system message, or else the last message. What verbs return. */
+/**
+ * The last message that is not a system message, or else the last message. What verbs return. Null also where all that was
+ * read of a transcript is a summary.
+ */
 export function latestMessage(transcript: readonly TranscriptMessage[]): TranscriptMessage | null {
-  return lastWhere(transcript, unless('system')) ?? transcript.at(-1) ?? null
+  const latest = lastWhere(transcript, unless('system'))
+  if (latest !== null || transcript.some(isSummary)) return latest
+  return transcript.at(-1) ?? null
 }
 
 /** The calls without a result of the latest response, in the model's order: the open round. */
@@ -66,11 +89,19 @@ export function isPaused(call: ToolCallRow): boolean {
   return call.mcpState !== null && Object.keys(call.mcpState).length > 0
 }
 
-/** Whether an earlier call of the same tool was approved for the rest of the chat. */
+/** A tool that was approved for the rest of the chat. */
+export type RememberedTool = Pick<ToolCallRow, 'name' | 'namespace'>
+
+/**
+ * Whether an earlier call of the same tool was approved for the rest of the chat.
+ * @param earlier those of messages that were not read.
+ */
 export function isRemembered(
   transcript: readonly TranscriptMessage[],
-  call: Pick<ToolCallRow, 'name' | 'namespace'>,
+  call: RememberedTool,
+  earlier: readonly RememberedTool[],
 ): boolean {
+  if (earlier.some((other) => other.name === call.name && other.namespace === call.namespace)) return true
   return transcript.some((message) =>
     message.toolCalls.some(
       (other) => other.approval === 'remembered' && other.name === call.name && other.namespace === call.namespace,

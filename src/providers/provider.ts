@@ -37,6 +37,11 @@ export interface ModelRequest {
   readonly tools: readonly ToolSpec[]
   readonly temperature?: number | undefined
   readonly maxOutputTokens?: number | undefined
+  /**
+   * `none`: the model is told of the tools and may not call one. A protocol that can't say so, or whose prompt cache would be
+   * lost by it, leaves it out.
+   */
+  readonly toolChoice?: 'none' | undefined
   /** Passed into the request body as they are; they win over everything above. */
   readonly providerOptions?: JsonObject | undefined
   /** False asks for one JSON answer instead of a stream. */

@@ -1,3 +1,4 @@
+import type { CompactionSettings } from '../../models/rows.ts'
 import type { ModelClient, Prices } from '../providers/provider.ts'
 import type { Tool } from './tool.ts'
 import type { OnTurnEnd } from './turn-end.ts'
@@ -27,6 +28,10 @@ export interface Agent {
   /** Runs that a turn gets before its failure is final. */
   readonly attempts: number
   readonly prices: Prices | null
+  /** Tokens that the model takes, where the catalogue does not know it or is wrong. */
+  readonly contextWindow: number | null
+  /** When the history of its chats is summarised by itself; false = never. */
+  readonly compaction: CompactionSettings | false
   /** Limit on one attempt, and on silence within its stream, in ms. */
   readonly timeoutMs: number
   readonly idleMs: number

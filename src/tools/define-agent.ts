@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { ConfigurationError } from '../errors.ts'
 import type { ModelClient, Prices } from '../providers/provider.ts'
 import type { Agent } from './agent.ts'
+import { type CompactionOptions, compactionOptions } from './compaction-options.ts'
 import { checkDefinition, definitionLabel, LONGEST_TIMEOUT_MS } from './definition.ts'
 import type { Tool } from './tool.ts'
 import type { OnTurnEnd } from './turn-end.ts'
@@ -40,6 +41,13 @@ export interface AgentDefinition<Chat = never> {
   readonly attempts?: number | undefined
   /** USD per million tokens, where the agent knows better than the catalogue. */
   readonly prices?: Prices | null | undefined
+  /** Tokens that the model takes in one request and its answer, where the catalogue does not know it or is wrong. */
+  readonly contextWindow?: number | null | undefined
+  /**
+   * Summarises the history of its chats before it fills the context: true at 0.8 of the context window, or by these options;
+   * a chat's own `withCompaction` beats it. Default false.
+   */
+  readonly compaction?: CompactionOptions | boolean | undefined
   /** Limit on one attempt at the model, in ms. Default 15 minutes. */
   readonly timeoutMs?: number | undefined
   /** Limit on silence within a stream, in ms. Default 60 s. */
@@ -88,6 +96,8 @@ const definitionSchema = z.strictObject(
         { error: (issue) => (issue.code === 'invalid_type' ? 'must be an object of prices' : undefined) },
       )
       .nullish(),
+    contextWindow: count(1).nullish(),
+    compaction: compactionOptions.default(false),
     timeoutMs: milliseconds.default(900_000),
     idleMs: milliseconds.default(60_000),
     onTurnEnd: z.custom<OnTurnEnd<never>>((value) => typeof value === 'function', 'must be a function').nullish(),
@@ -129,6 +139,8 @@ export function defineAgent<Chat>(definition: AgentDefinition<Chat>): Agent {
     retries: checked.retries,
     attempts: checked.attempts,
     prices: checked.prices ? Object.freeze(pricesOf(checked.prices)) : null,
+    contextWindow: checked.contextWindow ?? null,
+    compaction: checked.compaction && Object.freeze(checked.compaction),
     timeoutMs: checked.timeoutMs,
     idleMs: checked.idleMs,
     onTurnEnd: checked.onTurnEnd ?? null,

@@ -69,13 +69,17 @@ export function invalidArguments(name: string, message: string): string {
 
 const OUTPUT_LIMITS = ['length', 'max_tokens', 'max_output_tokens']
 
+/** Whether an answer was cut off by the limit on its length, as the provider's finish reason says it. */
+export function isCutByLimit(finishReason: string | null): boolean {
+  return finishReason !== null && OUTPUT_LIMITS.includes(finishReason.toLowerCase())
+}
+
 /**
  * For argument text that is not one JSON object.
  * @param finishReason why the answer ended, in the provider's words; null if it is not known.
  */
 export function malformedArguments(name: string, finishReason: string | null): string {
-  const cut = finishReason !== null && OUTPUT_LIMITS.includes(finishReason.toLowerCase())
-  const why = cut
+  const why = isCutByLimit(finishReason)
     ? 'the output limit was hit before they were complete. Call it again with shorter arguments.'
     : 'they are not one JSON object. Call it again with one JSON object.'
   return errorText(`The ${name} tool did not run, because its arguments can not be read: ${why}`)

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Role, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
-import { type DecideOptions, decide, type Snapshot } from '../../src/loop/decide.ts'
+import { type ContextPressure, type DecideOptions, decide, type Snapshot } from '../../src/loop/decide.ts'
 import { storedCall } from '../tools/rows.ts'
 
 const call = (id: string, given: Partial<ToolCallRow> = {}) => storedCall({ id, ...given })
@@ -20,6 +20,7 @@ function message(role: Role, given: Partial<TranscriptMessage> = {}): Transcript
     citations: null,
     finishReason: null,
     outcome: null,
+    summaryThrough: null,
     createdAt: new Date(0),
     updatedAt: new Date(0),
     toolCalls: [],
@@ -41,6 +42,7 @@ interface Line {
   readonly chat?: Partial<Snapshot['chat']>
   readonly queued?: { readonly steering: number; readonly total: number }
   readonly reconsider?: DecideOptions['reconsider']
+  readonly context?: ContextPressure
   /** The move, calls by their ids. */
   readonly move: string
 }
@@ -50,6 +52,9 @@ const nextTurn = { steering: 0, total: 1 }
 const cancel = { cancelTurn: 7 }
 const settled = { cancelledTurn: 7 }
 const spent = { rounds: 3 }
+const summary = message('assistant', { content: 'summary', summaryThrough: 0 })
+/** Over the threshold of 800 and under the limit of 1,000. */
+const crowded: ContextPressure = { tokens: 900, threshold: 800, limit: 1_000, keep: 1, spent: false }
 
 const table: Record<string, readonly Line[]> = {
   'a cancel of this turn waits, the turn has work': [
@@ -168,6 +173,74 @@ const table: Record<string, readonly Line[]> = {
     { when: 'by more', transcript: [user, asks(done('a')), tool], chat: { rounds: 4 }, move: 'stop-rounds 3' },
     { when: 'one is left', transcript: [user, asks(done('a')), tool], chat: { rounds: 2 }, move: 'generate' },
   ],
+  'the context is over the threshold of compaction': [
+    { when: 'and there is a history', transcript: [user, answer, user], context: crowded, move: 'compact, keep 1' },
+    {
+      when: 'exactly',
+      transcript: [user, answer, user],
+      context: { ...crowded, tokens: 800 },
+      move: 'compact, keep 1',
+    },
+    {
+      when: 'keeping so much that nothing is left: nothing is kept',
+      transcript: [user, answer, user],
+      context: { ...crowded, keep: 9 },
+      move: 'compact, keep 0',
+    },
+    {
+      when: 'still, after one summary',
+      transcript: [user, answer, user],
+      chat: { compactions: 1 },
+      context: crowded,
+      move: 'compact, keep 0',
+    },
+    {
+      when: 'still, after two (B65)',
+      transcript: [user, answer, user],
+      chat: { compactions: 2 },
+      context: crowded,
+      move: 'generate',
+    },
+    {
+      when: 'and over the limit, after two (B65)',
+      transcript: [user, answer, user],
+      chat: { compactions: 2 },
+      context: { ...crowded, tokens: 1_000 },
+      move: 'stop-context 1000 of 1000',
+    },
+    {
+      when: 'and a summary has failed',
+      transcript: [user, answer, user],
+      context: { ...crowded, spent: true },
+      move: 'generate',
+    },
+    {
+      when: 'by the running turn alone',
+      transcript: [user, asks(done('a')), tool],
+      context: crowded,
+      move: 'generate',
+    },
+    {
+      when: 'by the running turn alone, and over the limit',
+      transcript: [user],
+      context: { ...crowded, tokens: 1_100 },
+      move: 'stop-context 1100 of 1000',
+    },
+    {
+      when: 'and a steering message waits',
+      transcript: [user, answer, user],
+      queued: steering,
+      context: crowded,
+      move: 'take-queued steering',
+    },
+    { when: 'and nothing is asked', transcript: [user, answer], context: crowded, move: 'rest' },
+  ],
+  'there is a summary, which is no message': [
+    { when: 'it comes last on an answered turn', transcript: [user, answer, summary], move: 'rest' },
+    { when: 'it comes last on an open turn', transcript: [user, summary], move: 'generate' },
+    { when: 'all else was left out', transcript: [system, summary], move: 'rest' },
+    { when: 'it follows an open round', transcript: [user, asks(call('a')), summary], move: 'run-tools a' },
+  ],
   'otherwise the model is asked': [
     { when: 'by a user', transcript: [system, user], move: 'generate' },
     { when: 'about results', transcript: [user, asks(done('a')), tool], move: 'generate' },
@@ -220,6 +293,10 @@ function spell(move: ReturnType<typeof decide>): string {
       return `${move.kind} ${move.which}${move.startsTurn ? ', new turn' : ''}`
     case 'stop-rounds':
       return `${move.kind} ${move.limit}`
+    case 'compact':
+      return `${move.kind}, keep ${move.keep}`
+    case 'stop-context':
+      return `${move.kind} ${move.tokens} of ${move.limit}`
     default:
       return move.kind
   }
@@ -228,15 +305,15 @@ function spell(move: ReturnType<typeof decide>): string {
 describe('The next move', () => {
   for (const [line, cases] of Object.entries(table)) {
     describe(line, () => {
-      for (const { when, transcript, chat, queued, reconsider, move } of cases) {
+      for (const { when, transcript, chat, queued, reconsider, context, move } of cases) {
         it(`${when}: ${move} (R8)`, () => {
           const snapshot: Snapshot = {
-            chat: { turn: 7, cancelTurn: null, cancelledTurn: null, rounds: 0, ...chat },
+            chat: { turn: 7, cancelTurn: null, cancelledTurn: null, rounds: 0, compactions: 0, ...chat },
             queued: queued ?? { steering: 0, total: 0 },
             transcript,
           }
           const before = structuredClone(snapshot)
-          const options = { roundLimit: 3, reconsider: reconsider ?? (() => false) }
+          const options = { roundLimit: 3, reconsider: reconsider ?? (() => false), context: context ?? null }
           expect(spell(decide(snapshot, options))).to.equal(move)
           expect(spell(decide(snapshot, options)), 'asked again').to.equal(move)
           expect(snapshot, 'rows are only read').to.eql(before)
@@ -249,10 +326,10 @@ describe('The next move', () => {
     const round = asks(done('a'), call('b'))
     const transcript = [user, round, tool, system]
     const snapshot = {
-      chat: { turn: 1, cancelTurn: null, cancelledTurn: null, rounds: 0 },
+      chat: { turn: 1, cancelTurn: null, cancelledTurn: null, rounds: 0, compactions: 0 },
       queued: { steering: 0, total: 0 },
     }
-    const move = decide({ ...snapshot, transcript }, { roundLimit: 3, reconsider: () => false })
+    const move = decide({ ...snapshot, transcript }, { roundLimit: 3, reconsider: () => false, context: null })
     expect(move).to.have.property('message', round)
   })
 })

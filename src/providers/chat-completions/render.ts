@@ -17,6 +17,8 @@ export interface RenderOptions {
 export function renderRequest(request: ModelRequest, options: RenderOptions = {}): ChatCompletionCreateParams {
   const body: Record<string, unknown> = { model: request.model, messages: request.messages.map(renderMessage) }
   if (request.tools.length > 0) body.tools = request.tools.map(renderTool)
+  // Servers refuse a choice where there are no tools.
+  if (request.tools.length > 0 && request.toolChoice !== undefined) body.tool_choice = request.toolChoice
   if (request.temperature !== undefined) body.temperature = request.temperature
   if (request.maxOutputTokens !== undefined) {
     body[options.outputLimitName ?? 'max_completion_tokens'] = request.maxOutputTokens

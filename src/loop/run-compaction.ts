@@ -1,0 +1,165 @@
+import type { Untaken } from '../../models/claims.ts'
+import type { CompactWishAfter } from '../../models/compaction.ts'
+import type { TranscriptMessage } from '../../models/rows.ts'
+import {
+  AttemptsExhaustedError,
+  CancelledError,
+  ChatNotFoundError,
+  ClaimLostError,
+  NothingToCompactError,
+  PendingToolCallsError,
+  ShutdownError,
+} from '../errors.ts'
+import type { Tool } from '../tools/tool.ts'
+import { compact } from './compact.ts'
+import { codeOf, isRetryable, missingAgent, retryDelayAfter } from './ending.ts'
+import { cancelled } from './move-on.ts'
+import { pendingToolCalls } from './pending-tool-calls.ts'
+import type { HeldClaim } from './ports.ts'
+import { readRows } from './read-rows.ts'
+import { type LoopPorts, RunContext } from './run-context.ts'
+import { settleCancelled } from './settle-cancelled.ts'
+import { abandonedCalls, openCalls } from './transcript.ts'
+
+export interface CompactionOrder {
+  readonly chatId: string
+  /** A direct call, or a job. */
+  readonly by: 'caller' | 'compact'
+  /** What is left out is as the chat's or its agent's compaction settings say. */
+  readonly options: {
+    readonly instructions?: string | undefined
+    readonly model?: string | undefined
+    readonly keep?: number | undefined
+  }
+  /** Tools that the caller's chat object brings along. */
+  readonly tools?: readonly Tool[] | undefined
+}
+
+export type CompactionResult =
+  /** Nobody summarised: another process holds the chat, no summary is wanted, or this process lacks its agent. */
+  | { readonly kind: 'refused'; readonly untaken: Untaken }
+  | { readonly kind: 'lost' }
+  /** The process is ending: another one makes the summary. */
+  | { readonly kind: 'handed-over' }
+  /** `message` is null where a job found nothing to summarise. */
+  | { readonly kind: 'ended'; readonly message: TranscriptMessage | null }
+
+/**
+ * Claims a chat for a summary alone, makes it, and gives the chat back with its turn and its wish as they were; then rings
+ * for what came meanwhile, since whoever came found the chat claimed.
+ * @throws whatever kept the summary from being made.
+ */
+export async function runCompaction(ports: LoopPorts, order: CompactionOrder): Promise<CompactionResult> {
+  const taken = await ports.claims.take(order.chatId, order.by === 'caller' ? 'compact' : 'compact-job')
+  if (taken.kind === 'refused') return taken
+  try {
+    return await underClaim(ports, order, taken.claim)
+  } finally {
+    await taken.claim.end()
+    await ports.events.flush(order.chatId)
+    await ringAgain(ports, order.chatId)
+  }
+}
+
+async function underClaim(ports: LoopPorts, order: CompactionOrder, claim: HeldClaim): Promise<CompactionResult> {
+  let run: RunContext | null = null
+  try {
+    run = await begin(ports, order, claim)
+    const message = await summarise(run, order)
+    const released = await ports.rows.releaseCompaction(claim, { seen: run.chat.compactSeq, wish: { kind: 'none' } })
+    // The summary is committed; only giving the chat back came too late.
+    return released || message !== null ? { kind: 'ended', message } : { kind: 'lost' }
+  } catch (error) {
+    return await fail(ports, order, claim, run, error)
+  }
+}
+
+async function begin(ports: LoopPorts, order: CompactionOrder, claim: HeldClaim): Promise<RunContext> {
+  const rows = await readRows(ports.rows, order.chatId)
+  const { chat, orphanedUsages } = rows.look
+  if (orphanedUsages > 0) await ports.rows.closeOrphanedUsages(order.chatId, chat.claimToken)
+  const runOrder = { chatId: order.chatId, verb: 'compact', by: order.by, tools: order.tools } as const
+  const configuration = ports.configure(chat, runOrder)
+  if (order.by !== 'caller' && chat.compactAttempts > configuration.agent.attempts) {
+    throw new AttemptsExhaustedError(
+      `A summary of chat ${order.chatId} was begun ${chat.compactAttempts - 1} times and not made. Find out what kills its ` +
+        'workers or fails it, then enqueue it again.',
+      { chatId: order.chatId },
+    )
+  }
+  return new RunContext(ports, runOrder, claim, configuration, rows)
+}
+
+/** Returns null where a job has nothing to summarise. */
+async function summarise(run: RunContext, order: CompactionOrder): Promise<TranscriptMessage | null> {
+  if (run.chat.cancelTurn === run.chat.turn) return settle(run)
+  const open = openCalls(run.transcript)
+  if (open.length > 0) throw pendingToolCalls(run.chat.id, open)
+  const { options } = order
+  const settings = run.configuration.compaction
+  const compacted = await compact(run, {
+    instructions: options.instructions ?? settings?.instructions,
+    model: options.model ?? settings?.model,
+    keep: options.keep ?? settings?.keep ?? 0,
+  })
+  switch (compacted.kind) {
+    case 'stored':
+      return compacted.message
+    case 'stopped':
+      return settle(run)
+    case 'nothing':
+      if (order.by !== 'caller') return null
+      throw new NothingToCompactError(
+        `Chat ${run.chat.id} has no messages that a summary could stand for: all there are belong to the running turn, to ` +
+          'the last ones that are kept, or to a summary already.',
+        { chatId: run.chat.id },
+      )
+    default:
+      return compacted satisfies never
+  }
+}
+
+/** The cancel is of the turn as well: what it left open is closed. */
+async function settle(run: RunContext): Promise<never> {
+  await run.refresh()
+  await settleCancelled(run, [...abandonedCalls(run.transcript), ...openCalls(run.transcript)])
+  throw cancelled(run.chat.id)
+}
+
+async function fail(
+  ports: LoopPorts,
+  order: CompactionOrder,
+  claim: HeldClaim,
+  run: RunContext | null,
+  error: unknown,
+): Promise<CompactionResult> {
+  if (error instanceof ClaimLostError) return { kind: 'lost' }
+  // The one gave the chat back itself, the other has none.
+  if (error instanceof CancelledError || error instanceof ChatNotFoundError) throw error
+  const { chat } = run?.look ?? (await ports.rows.look(order.chatId))
+  const most = run?.configuration.agent.attempts ?? 1
+  const wish = wishAfter(order, error, { attempts: chat.compactAttempts, most })
+  const released = await ports.rows.releaseCompaction(claim, { seen: chat.compactSeq, wish })
+  if (!released) return { kind: 'lost' }
+  if (error instanceof ShutdownError && order.by !== 'caller') return { kind: 'handed-over' }
+  throw error
+}
+
+function wishAfter(
+  order: CompactionOrder,
+  error: unknown,
+  tried: { readonly attempts: number; readonly most: number },
+): CompactWishAfter {
+  // A caller's failure says nothing about a wish of somebody else.
+  if (order.by === 'caller' || error instanceof ShutdownError) return { kind: 'unchanged' }
+  const mayPass = isRetryable(error) || codeOf(error) === missingAgent || error instanceof PendingToolCallsError
+  if (!mayPass || tried.attempts >= tried.most) return { kind: 'none' }
+  return { kind: 'later', delayMs: retryDelayAfter(tried.attempts) }
+}
+
+/** Best effort, as every ring: the sweeper finds what this look misses. */
+async function ringAgain(ports: LoopPorts, chatId: string): Promise<void> {
+  const look = await ports.rows.look(chatId).catch(() => null)
+  if (look === null || look.claimed || !look.due || look.chat.failure !== null) return
+  await ports.bell.ring(chatId, look.chat.wantedQueue ?? 'complete')
+}
