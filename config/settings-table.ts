@@ -160,6 +160,13 @@ export const settingsTable = {
     3_600_000,
     'How long a shutdown waits for running moves before it aborts them.',
   ),
+  eventCoalesceMs: duration(
+    'THREADMILL_EVENT_COALESCE_MS',
+    40,
+    0,
+    10_000,
+    'How long text of an answer is gathered before viewers get it; the first of each message is sent at once.',
+  ),
   completeConcurrency: count(
     'THREADMILL_COMPLETE_CONCURRENCY',
     50,

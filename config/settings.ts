@@ -29,6 +29,8 @@ export interface ConnectOptions {
   sweepEveryMs?: number | undefined
   /** What a shutdown waits for running moves in ms [THREADMILL_SHUTDOWN_GRACE_MS]. Default: 25000. */
   shutdownGraceMs?: number | undefined
+  /** How long text of an answer is gathered before viewers get it, in ms [THREADMILL_EVENT_COALESCE_MS]. Default: 40. */
+  eventCoalesceMs?: number | undefined
   /** Chats run at once by one process [THREADMILL_COMPLETE_CONCURRENCY]. Default: 50. */
   completeConcurrency?: number | undefined
   /** Tool jobs run at once by one process [THREADMILL_RUN_TOOLS_CONCURRENCY]. Default: 20. */
@@ -116,6 +118,7 @@ export function resolveSettings(options: ConnectOptions = {}, env?: Variables, p
     claimRenewMs,
     sweepEveryMs: values.sweepEveryMs ?? settingsTable.sweepEveryMs.default,
     shutdownGraceMs: values.shutdownGraceMs ?? settingsTable.shutdownGraceMs.default,
+    eventCoalesceMs: values.eventCoalesceMs ?? settingsTable.eventCoalesceMs.default,
     completeConcurrency: values.completeConcurrency ?? settingsTable.completeConcurrency.default,
     runToolsConcurrency: values.runToolsConcurrency ?? settingsTable.runToolsConcurrency.default,
     compactConcurrency: values.compactConcurrency ?? settingsTable.compactConcurrency.default,

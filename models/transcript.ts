@@ -55,6 +55,17 @@ export async function readTranscript(db: Database, chatId: string): Promise<Tran
   return readMessages(db, `${db.tables.messages} m`, 'WHERE m.chat_id = $chatId', { chatId })
 }
 
+/** The end of a transcript without its summaries: what comes behind the answer to the last turn but one. */
+export async function readLastTurn(db: Database, chatId: string): Promise<TranscriptMessage[]> {
+  const { messages, toolCalls } = db.tables
+  const answered =
+    `(SELECT MAX(a.position) FROM ${messages} a WHERE a.chat_id = $chatId AND a.role = 'assistant' AND a.summary_through IS NULL ` +
+    `AND a.position < (SELECT MAX(u.position) FROM ${messages} u WHERE u.chat_id = $chatId AND u.role = 'user') ` +
+    `AND NOT EXISTS (SELECT 1 FROM ${toolCalls} c WHERE c.message_id = a.id))`
+  const where = `WHERE m.chat_id = $chatId AND m.summary_through IS NULL AND m.position > COALESCE(${answered}, -1)`
+  return readMessages(db, `${messages} m`, where, { chatId })
+}
+
 /**
  * What a run needs of a transcript: system messages, the summary that reaches to `through`, and what came after that
  * position. The summary itself may stand behind messages that it does not cover. Null reads everything.

@@ -18,8 +18,7 @@ import { CancelWatch } from './claims/cancel-watch.ts'
 import { claimLock } from './claims/claim-lock.ts'
 import { Claims } from './claims/claims.ts'
 import { Renewer } from './claims/renewer.ts'
-import { type EventPublisher, eventPublisher } from './events/publisher.ts'
-import { readEvents } from './events/reader.ts'
+import { type LiveEvents, liveEvents } from './events/live-events.ts'
 import { configure, defaultClients, type Equipment, toolsOf } from './loop/configure.ts'
 import { databaseRows } from './loop/database-rows.ts'
 import { realClock } from './loop/real-clock.ts'
@@ -46,7 +45,7 @@ export interface Parts {
   readonly claims: Claims
   readonly renewer: Renewer
   readonly cancels: CancelWatch
-  readonly publisher: EventPublisher
+  readonly events: LiveEvents
   readonly ports: LoopPorts
   readonly chats: ChatDependencies
   readonly equipment: Equipment
@@ -112,16 +111,20 @@ export async function open(
   })
   const bells = new Bells(producer, queuePrefix(settings), logger)
   opened.push(() => bells.close())
-  const publisher = eventPublisher(producer, {
+  const events = liveEvents({
     prefix,
-    onError: (error, chatId) => logger.debug({ err: error, chatId }, 'Live events were dropped'),
+    redis: producer,
+    connect: () => redis.openReader(),
+    db,
+    logger,
+    coalesceMs: settings.eventCoalesceMs,
   })
   const equipment: Equipment = { ...equipped, model: settings.model, clientFor: defaultClients(settings) }
   const ports: LoopPorts = {
     claims,
     rows: databaseRows(db, ttlMs),
     bell: bells,
-    events: publisher,
+    events: events.publisher,
     clock: realClock,
     logger,
     configure: (chat, order) => configure(equipment, chat, order),
@@ -138,8 +141,8 @@ export async function open(
     models,
     ports,
     // Token 0: from outside any run, so that no reader drops it.
-    publish: (chatId, event) => publisher.publish(chatId, 0, event),
-    readEvents: (chatId, options) => readEvents(() => redis.openReader(), { prefix, chatId, ...options }),
+    publish: (chatId, event) => events.publisher.publish(chatId, 0, event),
+    readEvents: (chatId, options) => events.readers.read(chatId, options),
     toolNames: (chat) => new Set(toolsOf(equipment, chat).keys()),
   }
   return {
@@ -153,7 +156,7 @@ export async function open(
     claims,
     renewer,
     cancels,
-    publisher,
+    events,
     ports,
     chats,
     equipment,

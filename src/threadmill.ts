@@ -123,10 +123,12 @@ export class Threadmill {
   }
 
   async #close(): Promise<void> {
-    const { bells, renewer, cancels, publisher, redis, sequelize, services } = this.#parts
+    const { bells, renewer, cancels, events, redis, sequelize, services } = this.#parts
     await Promise.all([...this.#pools].map((pool) => pool.close()))
     cancels.close()
-    await Promise.all([publisher.close(), renewer.close(), bells.close()])
+    await Promise.all([events.publisher.close(), renewer.close(), bells.close()])
+    // Last, so that readers of this process see how its runs ended.
+    events.stopReading()
     await redis.close()
     await sequelize.close()
     await services.stop()

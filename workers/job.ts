@@ -100,7 +100,8 @@ export abstract class ChatJob {
     const look = await ports.rows.look(chatId)
     const failure = { ...failureOf(error, look.chat.turn, ports.clock.now()), code: missingAgent }
     if (await failUntaken(db, chatId, failure)) {
-      ports.events.publish(chatId, look.chat.claimToken, { type: 'run.failed', failure, retryInMs: null })
+      // From outside any run: the last take is another process's.
+      ports.events.publish(chatId, 0, { type: 'run.failed', failure, retryInMs: null })
     }
     throw error
   }

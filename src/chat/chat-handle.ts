@@ -6,6 +6,7 @@ import type { ChatRow, TranscriptMessage } from '../../models/rows.ts'
 import type { PendingSettings } from '../../models/settings.ts'
 import { type ChatLook, lookAtChat, readRecent, readTranscript } from '../../models/transcript.ts'
 import type { LiveEvent } from '../events/event.ts'
+import type { EventsOptions } from '../events/options.ts'
 import type { EventReader } from '../events/reader.ts'
 import type { LoopPorts } from '../loop/run-context.ts'
 import { PendingConfiguration } from './pending-configuration.ts'
@@ -20,13 +21,6 @@ export interface ChatDependencies {
   readonly readEvents: (chatId: string, options: EventsOptions) => EventReader
   /** The names of the tools that may stand in a chat's settings. */
   readonly toolNames: (chat: ChatRow) => ReadonlySet<string>
-}
-
-export interface EventsOptions {
-  /** Start right behind this event; '0' = everything that is kept. Default: what happens from now on. */
-  readonly after?: string
-  /** Ends the iteration when it is aborted. */
-  readonly signal?: AbortSignal
 }
 
 /** One message of a transcript, with the calls that it requested. */

@@ -2,10 +2,11 @@ import { recordOf } from '../../models/index.ts'
 import type { ChatRow, Failure, ToolCallRow } from '../../models/rows.ts'
 import type { ToolCallRecord } from '../../models/tool-call.ts'
 import { readUsages } from '../../models/usages.ts'
+import type { EventsOptions } from '../events/options.ts'
 import type { EventReader } from '../events/reader.ts'
 import { hasPendingWork, isWaiting, openCalls } from '../loop/transcript.ts'
 import { type ChatCost, type ChatTokens, sumCost, sumTokens } from '../usage/totals.ts'
-import type { EventsOptions, Message } from './chat-handle.ts'
+import type { Message } from './chat-handle.ts'
 import { ChatSettings } from './chat-settings.ts'
 
 /** What can be asked about a chat. Everything is read anew, from any process. */
@@ -75,7 +76,27 @@ export abstract class ChatReadings extends ChatSettings {
     return sumCost(await readUsages(this.deps.db, { chatId: this.id }))
   }
 
-  /** What happens to the chat, live, from any process. */
+  /**
+   * What happens to the chat, live, from any process. Readers of one process share one connection to Redis, however many
+   * there are, and a slow one delays nobody.
+   *
+   * - **Without `after`** a viewer may come at any moment. First comes what rows tell of the last turn: `run.started` while
+   *   someone runs the chat, then for each stored answer `message.finished`, its `tool_call.requested`, approvals and
+   *   `tool.result`s, then `queued` for what waits, and how the turn ended, if it did. Then what is going on: an unfinished
+   *   answer from its first delta, each delta once, or none of them where its beginning is lost; it comes whole with its
+   *   `message.finished`. Then whatever happens. User messages are no events: read {@link messages}.
+   * - **With `after`** exactly what came after that event. If the stream no longer holds it (trimmed, expired ten minutes
+   *   after the end of a run, Redis flushed, or an id of another stream), `resync` comes first, then what a reader without
+   *   `after` gets.
+   * - **Losses** while reading (Redis was away or flushed, and events of a run are missing) show as `resync` too. Where
+   *   nothing comes for 5 s the rows are looked at: the end of a turn that nobody told of is made from them.
+   * - Events of a run that was overtaken are dropped. `attempt.restarted` voids what was shown of `replaces`, of which nothing
+   *   more comes.
+   *
+   * Nothing of this ends by itself: leave the loop, call `return()`, or abort `signal`; `mill.close()` ends it, and so does
+   * the deletion of the chat. While Redis is away it waits.
+   * @throws {ArgumentError} at once, for an `after` that is no event's id; whatever the database throws, from `next`.
+   */
   events(options: EventsOptions = {}): EventReader {
     return this.deps.readEvents(this.id, options)
   }

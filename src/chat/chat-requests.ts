@@ -7,7 +7,7 @@ import type { Json } from '../../models/rows.ts'
 import { saveSettings } from '../../models/settings.ts'
 import { cancelTurn } from '../../models/wishes.ts'
 import { ArgumentError, ToolCallRunningError } from '../errors.ts'
-import { eventToolCall } from '../loop/run-context.ts'
+import { eventToolCall } from '../events/tool-call.ts'
 import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 import { ChatReadings } from './chat-readings.ts'
 

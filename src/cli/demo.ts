@@ -56,7 +56,7 @@ async function run(options: DemoOptions, { closers, interrupts, screen, note }: 
   }
   note(`Chat: ${chat.id}.`)
   // Of a new chat everything is news.
-  const events = chat.events(options.chat === null ? { after: '0' } : {})
+  const events = chat.events(options.chat === null ? { after: '0' } : { history: 'none' })
   await closers.add(async () => events.return?.())
   await events.ready
   const { leaving } = interrupts

@@ -1,6 +1,6 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import type { Cluster, Redis } from 'ioredis'
 import { UnreachableError } from '../errors.ts'
+import { ended, pause } from './patience.ts'
 
 type Client = Redis | Cluster
 
@@ -12,12 +12,6 @@ export interface BlockingConnection {
   /** Disconnects at once; a command that is under way is given up. Safe to call again. */
   end(): void
 }
-
-/** What `ask` resolves to when no answer will come any more. */
-export const ended: unique symbol = Symbol('ended')
-
-const FIRST_PAUSE_MS = 25
-const LONGEST_PAUSE_MS = 2_000
 
 /** Opens a connection at once. `silenceMs` is how long an answer may take on a connection that says that it is ready. */
 export function blockingConnection(
@@ -62,7 +56,7 @@ export function blockingConnection(
   async function ask<T>(command: (client: Client) => Promise<T>): Promise<T | typeof ended> {
     for (let failures = 0; !ending.signal.aborted; failures++) {
       try {
-        if (failures > 0) await wait(Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS), null, ending)
+        if (failures > 0) await pause(failures, ending.signal)
         if (lost || client.status === 'end') client = open()
         lost = false
         return await answer(command)

@@ -1,20 +1,40 @@
 import type { ChatEvent, LiveEvent } from './event.ts'
 import { liveEventSchema } from './schema.ts'
 
-// What an entry of the stream looks like: two fields, so that `XRANGE` in a terminal stays legible.
+// What an entry of the stream looks like: few fields with words for names, so that `XRANGE` in a terminal stays legible.
 const TOKEN = 'token'
+const NUMBER = 'number'
 const EVENT = 'event'
 
-/** The fields of an entry, as XADD takes them. */
-export function entryFields(claimToken: number, event: LiveEvent): string[] {
-  return [TOKEN, String(claimToken), EVENT, JSON.stringify(event)]
+/** An entry of a chat's stream, read. */
+export interface StreamEntry {
+  readonly id: string
+  /** 0 = from outside any run, or unreadable. */
+  readonly claimToken: number
+  /** Counts what a run sends from 1, so that a hole shows. Null where no run sent it. */
+  readonly number: number | null
+  /** Null when this process can't read it. Readers share it: it is frozen. */
+  readonly event: ChatEvent | null
 }
 
-/** The event in an entry's fields, or null when this process can't read it. */
-export function readEntry(chatId: string, id: string, fields: readonly string[]): ChatEvent | null {
-  const claimToken = readToken(fieldOf(fields, TOKEN))
+/** The fields of an entry, as XADD takes them. */
+export function entryFields(claimToken: number, number: number | null, event: LiveEvent): string[] {
+  const numbered = number === null ? [] : [NUMBER, String(number)]
+  return [TOKEN, String(claimToken), ...numbered, EVENT, JSON.stringify(event)]
+}
+
+/** Reads an entry, whoever wrote it. */
+export function readEntry(chatId: string, id: string, fields: readonly string[]): StreamEntry {
+  const claimToken = readCount(fieldOf(fields, TOKEN))
+  if (claimToken === null) return { id, claimToken: 0, number: null, event: null }
+  const number = claimToken === 0 ? null : readCount(fieldOf(fields, NUMBER))
   const event = liveEventSchema.safeParse(readJson(fieldOf(fields, EVENT)))
-  return claimToken === null || !event.success ? null : { ...event.data, id, chatId, claimToken }
+  return {
+    id,
+    claimToken,
+    number,
+    event: event.success ? Object.freeze({ ...event.data, id, chatId, claimToken }) : null,
+  }
 }
 
 function fieldOf(fields: readonly string[], name: string): string {
@@ -22,9 +42,9 @@ function fieldOf(fields: readonly string[], name: string): string {
   return at < 0 ? '' : (fields[at + 1] ?? '')
 }
 
-function readToken(value: string): number | null {
-  const token = /^\d+$/.test(value) ? Number(value) : -1
-  return Number.isSafeInteger(token) && token >= 0 ? token : null
+function readCount(value: string): number | null {
+  const count = /^\d+$/.test(value) ? Number(value) : -1
+  return Number.isSafeInteger(count) && count >= 0 ? count : null
 }
 
 function readJson(value: string): unknown {

@@ -61,12 +61,20 @@ export type LiveEvent =
       readonly outputTokens: number | null
       readonly cost: string | null
     }
+  /**
+   * Live events were lost, or are no longer kept: drop what was shown of an unfinished answer. What follows is what a
+   * reader who joins now gets; what was seen before may come once more, under the same ids.
+   */
+  | { readonly type: 'resync' }
 
 /** An event as a reader gets it. */
 export type ChatEvent = LiveEvent & {
-  /** The stream's own id: hand it to `events({ after })` to go on from here. */
+  /**
+   * Hand it to `events({ after })` to go on from here. Events that were made from rows while a reader joins have '0-0',
+   * which stands for no place in the stream: whoever goes on from it gets `resync`, and joins afresh.
+   */
   readonly id: string
   readonly chatId: string
-  /** Which take of the chat it comes from; 0 = from outside any run. */
+  /** Which take of the chat it comes from; 0 = from outside any run. Of one made from rows: the latest take. */
   readonly claimToken: number
 }

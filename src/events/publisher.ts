@@ -3,7 +3,9 @@ import { UnreachableError } from '../errors.ts'
 import { entryFields } from './entry.ts'
 import type { LiveEvent } from './event.ts'
 import { streamKey } from './keys.ts'
-import { addWaiting, isDelta, type WaitingEvent } from './waiting.ts'
+import { entryNumbers } from './numbers.ts'
+import { isRunEnd } from './run-end.ts'
+import { addWaiting, isDelta, joinWaiting, lengthOf, type WaitingEvent } from './waiting.ts'
 
 /** The two timer functions that a publisher needs, so that tests and simulators can bring their own. */
 export interface EventTimers {
@@ -14,12 +16,12 @@ export interface EventTimers {
 export interface EventPublisherOptions {
   /** What the keys begin with. */
   readonly prefix: string
-  /** How long a delta waits for more of its message, in ms. Default: 20. */
+  /** How long a delta waits for more of its message, in ms; the first one never waits. Default: 40. */
   readonly coalesceMs?: number | undefined
   /** About how many entries a chat's stream keeps. Default: 5000. */
   readonly maxLength?: number | undefined
-  /** How long a stream outlives its last entry, in ms. Default: 24 hours. */
-  readonly expireMs?: number | undefined
+  /** How long a stream outlives its last entry, in ms. Default: 1 hour, or 10 minutes when that is the end of a run. */
+  readonly expireMs?: { readonly running: number; readonly ended: number } | undefined
   /** Most entries of one chat that wait while Redis is slow or away; then the oldest deltas go. Default: `maxLength`. */
   readonly maxWaiting?: number | undefined
   /** How long a `flush` or `close` waits for Redis, in ms. Default: 2000. */
@@ -53,7 +55,9 @@ interface Lane {
   dropping: boolean
 }
 
-const DAY_MS = 86_400_000
+const EXPIRE_MS = { running: 3_600_000, ended: 600_000 }
+/** A delta of so many characters waits no longer: 1 KiB of plain text. */
+const ENOUGH = 1_024
 
 function notTaken(chatId: string, problem: string): UnreachableError {
   return new UnreachableError(`${problem}: check the connection. Stored messages are not affected.`, { chatId })
@@ -61,9 +65,10 @@ function notTaken(chatId: string, problem: string): UnreachableError {
 
 /** Makes a publisher on a connection that should fail at once, not queue, while Redis is away. */
 export function eventPublisher(redis: Redis | Cluster, options: EventPublisherOptions): EventPublisher {
-  const { prefix, coalesceMs = 20, maxLength = 5000, expireMs = DAY_MS, giveUpMs = 2000, onError } = options
+  const { prefix, coalesceMs = 40, maxLength = 5000, expireMs = EXPIRE_MS, giveUpMs = 2000, onError } = options
   const { maxWaiting = maxLength, timers = globalThis } = options
   const lanes = new Map<string, Lane>()
+  const numbers = entryNumbers()
   let closing: Promise<void> | undefined
 
   function report(error: unknown, chatId: string): void {
@@ -120,11 +125,13 @@ export function eventPublisher(redis: Redis | Cluster, options: EventPublisherOp
     try {
       const key = streamKey(prefix, chatId)
       const pipeline = redis.pipeline()
-      for (const { claimToken, event } of batch) {
-        const fields = fieldsOf(chatId, claimToken, event)
+      for (const waiting of batch) {
+        const fields = fieldsOf(chatId, waiting)
         if (fields) pipeline.xadd(key, 'MAXLEN', '~', maxLength, '*', ...fields)
       }
-      const results = (await pipeline.pexpire(key, expireMs).exec()) ?? []
+      const last = batch.at(-1)?.event
+      const life = last !== undefined && isRunEnd(last) ? expireMs.ended : expireMs.running
+      const results = (await pipeline.pexpire(key, life).exec()) ?? []
       const failed = results.find(([error]) => error !== null)
       if (failed) report(failed[0], chatId)
     } catch (error) {
@@ -132,9 +139,9 @@ export function eventPublisher(redis: Redis | Cluster, options: EventPublisherOp
     }
   }
 
-  function fieldsOf(chatId: string, claimToken: number, event: LiveEvent): string[] | null {
+  function fieldsOf(chatId: string, { claimToken, number, event }: WaitingEvent): string[] | null {
     try {
-      return entryFields(claimToken, event)
+      return entryFields(claimToken, number, event)
     } catch (error) {
       report(error, chatId)
       return null
@@ -144,12 +151,16 @@ export function eventPublisher(redis: Redis | Cluster, options: EventPublisherOp
   function publish(chatId: string, claimToken: number, event: LiveEvent): void {
     if (closing) return
     const lane = laneOf(chatId)
-    const dropped = addWaiting(lane.waiting, { claimToken, event }, maxWaiting)
+    const { waiting } = lane
+    const joined = joinWaiting(waiting, claimToken, event)
+    const number = joined ? null : numbers.next(chatId, claimToken)
+    const isFirst = isDelta(event) && numbers.startsDeltas(chatId, event)
+    const dropped = joined ? 0 : addWaiting(waiting, { claimToken, number, event }, maxWaiting)
     if (dropped > 0 && !lane.dropping) {
       lane.dropping = true
       report(notTaken(chatId, `More than ${maxWaiting} live events wait for Redis, so the oldest are dropped`), chatId)
     }
-    if (isDelta(event)) sendSoon(lane)
+    if (isDelta(event) && !isFirst && lengthOf(waiting.at(-1)) < ENOUGH) sendSoon(lane)
     else sendNow(lane)
   }
 

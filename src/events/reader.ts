@@ -1,141 +1,119 @@
-import type { Cluster, Redis } from 'ioredis'
-import { ArgumentError } from '../errors.ts'
-import { type BlockingConnection, blockingConnection, ended } from './connection.ts'
-import { readEntry } from './entry.ts'
 import type { ChatEvent } from './event.ts'
-import { streamKey } from './keys.ts'
+import { follow } from './follow.ts'
+import type { EventHub } from './hub.ts'
+import { type EventRows, type Joined, joinAfresh, joinAtStart, joinBehind } from './join.ts'
+import { checkEventsOptions, type EventsOptions } from './options.ts'
+import { ended, untilAnswered } from './patience.ts'
+import type { EventStream } from './stream.ts'
+import { Told } from './told.ts'
 
-export interface ReadEventsOptions {
-  /** What the keys begin with, as the publisher has it. */
-  readonly prefix: string
-  readonly chatId: string
-  /** Start right behind this event's id; '0' = with the oldest that is kept. Default: only what comes from now on. */
-  readonly after?: string | undefined
-  /** Ends the reader, without an error, when it is aborted. */
-  readonly signal?: AbortSignal | undefined
-  /** How long Redis holds a read that finds nothing, in ms. Default: 5000. */
-  readonly blockMs?: number | undefined
-  /** Told of what a reader outlives: a lost connection, a refused command. Default: nobody. */
-  readonly onError?: ((error: Error) => void) | undefined
-}
-
-/** The live events of one chat, to be read once. It holds a connection from the call on, until it is ended. */
+/** The live events of one chat, to be read once. Ended by `break`, by `return()`, by its signal, or by `mill.close()`. */
 export interface EventReader extends AsyncIterableIterator<ChatEvent> {
-  /** Resolves when the position is taken: what is published from then on will be read. Also resolves at the end. */
+  /** Resolves when the reader has its place: what is published from then on will be read. Also resolves at the end. */
   readonly ready: Promise<void>
-  /** Ends the reader and its connection, whether or not it was ever iterated. A `next` that waits gets `done`. */
+  /** Ends the reader, whether or not it was ever iterated. A `next` that waits gets `done`. */
   return(): Promise<IteratorResult<ChatEvent>>
 }
 
-type Entry = [id: string, fields: string[]]
-
-interface Position {
-  readonly after: string
-  /** The highest claim token seen. */
-  readonly claimToken: number
+/** The readers of a process. */
+export interface EventReaders {
+  /** @throws {ArgumentError} for options that are none. */
+  read(chatId: string, options?: EventsOptions): EventReader
+  /** Ends all readers; those made afterwards are ended from the start. */
+  close(): void
 }
 
-const BATCH = 500
-const BLOCK_MS = 5_000
-const START = '0-0'
-const GREATEST_PART = 2n ** 64n - 1n
-
-/**
- * Reads a chat's live events from any process, until it is ended; it waits while Redis is away and goes on where it was.
- * Events of a run that was overtaken (a claim token lower than one seen before), and entries that can't be read, are left
- * out. `connect` must give a connection of its own, which is disconnected at the end; another is asked for when one is
- * lost for good.
- * @throws {ArgumentError} at once when `after` is not an event's id.
- */
-export function readEvents(connect: () => Redis | Cluster, options: ReadEventsOptions): EventReader {
-  const { prefix, chatId, after, signal, blockMs = BLOCK_MS, onError = () => {} } = options
-  if (after !== undefined && !isEventId(after)) {
-    throw new ArgumentError(`after must be an event's id or '0', not ${JSON.stringify(after)}`, { chatId })
-  }
-  if (signal?.aborted) return readerOf(nothing(), Promise.resolve(), () => {})
-
-  const connection = blockingConnection(connect, { silenceMs: 2 * blockMs + 1_000, onError })
-  const end = () => {
-    signal?.removeEventListener('abort', end)
-    connection.end()
-  }
-  signal?.addEventListener('abort', end)
-  const key = streamKey(prefix, chatId)
-  // Asked for now, not at the first `next`: what happens between the two is part of what is read.
-  const position = after === undefined ? lastOf(connection, key, chatId) : Promise.resolve({ after, claimToken: 0 })
-  const events = follow(connection, { key, chatId, blockMs, position })
-  return readerOf(
-    events,
-    position.then(() => {}),
-    end,
-  )
+export interface EventReadersOptions {
+  readonly hub: EventHub
+  readonly stream: EventStream
+  readonly rows: EventRows
+  readonly onError: (error: Error) => void
 }
 
-/** The end of the stream, or null when the connection was ended before it was known. */
-async function lastOf(connection: BlockingConnection, key: string, chatId: string): Promise<Position | null> {
-  const newest = await connection.ask((client) => client.xrevrange(key, '+', '-', 'COUNT', 1))
-  if (newest === ended) return null
-  const [entry] = newest
-  if (!entry) return { after: START, claimToken: 0 }
-  const [id, fields] = entry
-  return { after: id, claimToken: readEntry(chatId, id, fields)?.claimToken ?? 0 }
-}
+export function eventReaders({ hub, stream, rows, onError }: EventReadersOptions): EventReaders {
+  const open = new Set<() => void>()
+  let closed = false
 
-interface Following {
-  readonly key: string
-  readonly chatId: string
-  readonly blockMs: number
-  readonly position: Promise<Position | null>
-}
+  function read(chatId: string, options: EventsOptions = {}): EventReader {
+    checkEventsOptions(chatId, options)
+    const { after, history = 'turn', signal } = options
+    const ending = new AbortController()
+    const end = () => {
+      open.delete(end)
+      signal?.removeEventListener('abort', end)
+      ending.abort()
+    }
+    open.add(end)
+    signal?.addEventListener('abort', end)
+    if (closed || signal?.aborted) end()
 
-async function* follow(
-  connection: BlockingConnection,
-  { key, chatId, blockMs, position }: Following,
-): AsyncGenerator<ChatEvent, void> {
-  const start = await position
-  if (start === null) return
-  let { after, claimToken } = start
-  for (;;) {
-    const from = after
-    const reply = await connection.ask((client) => client.xread('COUNT', BATCH, 'BLOCK', blockMs, 'STREAMS', key, from))
-    if (reply === ended) return
-    for (const [id, fields] of entriesOf(reply)) {
-      after = id
-      const event = readEntry(chatId, id, fields)
-      // 0 is from outside any run: it is neither overtaken nor overtakes.
-      if (event === null || (event.claimToken > 0 && event.claimToken < claimToken)) continue
-      claimToken = Math.max(claimToken, event.claimToken)
-      if (connection.ended) return
-      yield event
+    const ask = async <T>(question: () => Promise<T>): Promise<T> => {
+      const answer = await untilAnswered(question, { signal: ending.signal, onError })
+      if (answer === ended) throw ending.signal.reason
+      return answer
+    }
+    const following = { hub, stream, rows, chatId, history, ask, told: new Told(), signal: ending.signal, onError }
+    // Asked for now, not at the first `next`: what happens between the two is part of what is read.
+    const joined = join()
+    return readerOf(follow(following, joined), joined, { end, isEnded: () => ending.signal.aborted })
+
+    async function join(): Promise<Joined | 'gone' | null> {
+      if (ending.signal.aborted) return null
+      if (after === undefined) return joinAfresh(following, history)
+      return after === '0' ? joinAtStart(following) : joinBehind(following, after)
     }
   }
-}
 
-function entriesOf(reply: [key: string, entries: Entry[]][] | null): Entry[] {
-  return reply?.[0]?.[1] ?? []
-}
-
-async function* nothing(): AsyncGenerator<ChatEvent, void> {}
-
-function readerOf(events: AsyncGenerator<ChatEvent, void>, ready: Promise<void>, end: () => void): EventReader {
   return {
-    ready,
-    next: () => events.next(),
-    // The generator's own return would wait behind a `next` that waits for Redis, so the connection ends first.
-    return() {
-      end()
-      return events.return()
+    read,
+    close() {
+      closed = true
+      for (const end of open) end()
     },
-    throw(error) {
+  }
+}
+
+interface Ending {
+  readonly end: () => void
+  readonly isEnded: () => boolean
+}
+
+function readerOf(
+  events: AsyncGenerator<ChatEvent, void>,
+  joined: Promise<unknown>,
+  { end, isEnded }: Ending,
+): EventReader {
+  const done = { done: true, value: undefined } as const
+  return {
+    ready: joined.then(
+      () => {},
+      () => {},
+    ),
+    async next() {
+      try {
+        const next = await events.next()
+        if (next.done === true) end()
+        return next
+      } catch (error) {
+        // Whatever was under way when the reader was ended is no failure.
+        if (isEnded()) return done
+        end()
+        throw error
+      }
+    },
+    async return() {
+      // The generator's own return would wait behind a `next` that waits, so that one is ended first.
       end()
-      return events.throw(error)
+      await events.return().catch(() => {})
+      return done
+    },
+    async throw(error) {
+      end()
+      await events.return().catch(() => {})
+      throw error
     },
     [Symbol.asyncIterator]() {
       return this
     },
   }
-}
-
-function isEventId(text: string): boolean {
-  return /^\d{1,20}(-\d{1,20})?$/.test(text) && text.split('-').every((part) => BigInt(part) <= GREATEST_PART)
 }

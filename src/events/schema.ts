@@ -56,6 +56,7 @@ const union = z.discriminatedUnion('type', [
     outputTokens: numberOrNull,
     cost: textOrNull,
   }),
+  z.object({ type: z.literal('resync') }),
 ])
 
 // The annotation is one half of the check, that nothing is read that is no LiveEvent. This is the other half: when a

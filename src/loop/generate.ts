@@ -1,13 +1,14 @@
 import type { MessageRow, TranscriptMessage } from '../../models/rows.ts'
 import type { NewMessage } from '../../models/turns.ts'
 import { EmptyAnswerError } from '../errors.ts'
+import { eventToolCall } from '../events/tool-call.ts'
 import type { Answer, AnswerProgress, ModelRequest } from '../providers/provider.ts'
 import { retryDelayMs } from '../providers/retry.ts'
 import { type Asked, askModel, type ModelAttempt, openUsage, pause } from './ask-model.ts'
 import { measuredTokens } from './context-size.ts'
 import { newToolCalls } from './new-tool-calls.ts'
 import { requestMessages, toolSpecs } from './request.ts'
-import { eventToolCall, type RunContext } from './run-context.ts'
+import type { RunContext } from './run-context.ts'
 
 /** One physical attempt at an answer: what was shown of it, what it used. */
 interface Attempt extends ModelAttempt {

@@ -1,16 +1,9 @@
 import type { Logger } from '../../config/logger.ts'
 import type { MeasuredContext } from '../../models/compaction.ts'
-import type {
-  Bell,
-  ChatRow,
-  CompactionSettings,
-  MessageRow,
-  ToolCallRow,
-  TranscriptMessage,
-} from '../../models/rows.ts'
+import type { Bell, ChatRow, CompactionSettings, MessageRow, TranscriptMessage } from '../../models/rows.ts'
 import type { ChatLook } from '../../models/transcript.ts'
 import type { NewMessage } from '../../models/turns.ts'
-import type { EventToolCall, LiveEvent } from '../events/event.ts'
+import type { LiveEvent } from '../events/event.ts'
 import type { ModelClient } from '../providers/provider.ts'
 import type { Agent } from '../tools/agent.ts'
 import type { StopReason, Tool } from '../tools/tool.ts'
@@ -185,9 +178,4 @@ export class RunContext {
 
 function stopReason(reason: unknown): StopReason {
   return (reason as { code?: string } | undefined)?.code === 'shutdown' ? 'shutdown' : 'claim-lost'
-}
-
-/** A call as viewers see it. */
-export function eventToolCall(call: ToolCallRow): EventToolCall {
-  return { toolCallId: call.toolCallId, name: call.name, arguments: call.arguments }
 }

@@ -1,11 +1,12 @@
 import pLimit from 'p-limit'
 import type { ToolCallRow, ToolOutcome, TranscriptMessage } from '../../models/rows.ts'
+import { eventToolCall } from '../events/tool-call.ts'
 import { executeTool } from '../tools/execute.ts'
 import { wellFormed } from '../tools/results.ts'
 import { cutToLimit } from '../tools/text-limit.ts'
 import type { Tool } from '../tools/tool.ts'
 import { chatOf, type Plan, planCall, requireTools } from './plan-call.ts'
-import { eventToolCall, type RunContext } from './run-context.ts'
+import type { RunContext } from './run-context.ts'
 import { toolMessage } from './tool-message.ts'
 
 /**

@@ -1,11 +1,12 @@
 import { claimLost, type TakeFor, type Untaken } from '../../models/claims.ts'
 import type { Bell, TranscriptMessage } from '../../models/rows.ts'
 import { AttemptsExhaustedError, CancelledError, ChatNotFoundError, ClaimLostError, ShutdownError } from '../errors.ts'
+import { eventToolCall } from '../events/tool-call.ts'
 import { type Ending, endingOf, failureOf } from './ending.ts'
 import { moveOn } from './move-on.ts'
 import type { HeldClaim } from './ports.ts'
 import { readRows } from './read-rows.ts'
-import { eventToolCall, type LoopPorts, RunContext, type RunOrder } from './run-context.ts'
+import { type LoopPorts, RunContext, type RunOrder } from './run-context.ts'
 import { isSummary, latestMessage, openCalls } from './transcript.ts'
 import { tellAnswered, tellFailed } from './turn-end.ts'
 

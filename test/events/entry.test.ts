@@ -31,16 +31,17 @@ const samples: { readonly [Type in LiveEvent['type']]: Extract<LiveEvent, { type
   'run.cancelled': { type: 'run.cancelled' },
   'run.failed': { type: 'run.failed', failure, retryInMs: 5000 },
   usage: { type: 'usage', messageId: 'm', inputTokens: 1, outputTokens: null, cost: '0.0001' },
+  resync: { type: 'resync' },
 }
 
 describe('an entry of the event stream', () => {
   for (const event of Object.values(samples)) {
     it(`brings ${event.type} back as it was`, () => {
-      expect(readEntry('chat', '5-1', entryFields(7, event))).to.deep.equal({
-        ...event,
+      expect(readEntry('chat', '5-1', entryFields(7, 3, event))).to.deep.equal({
         id: '5-1',
-        chatId: 'chat',
         claimToken: 7,
+        number: 3,
+        event: { ...event, id: '5-1', chatId: 'chat', claimToken: 7 },
       })
     })
   }
@@ -58,12 +59,22 @@ describe('an entry of the event stream', () => {
       ['token', '1', 'event', '{"type":"run.started","turn":"1"}'],
       ['token', '1', 'event', '{"type":"approval.requested","toolCall":{"toolCallId":"c","name":"n","arguments":[]}}'],
     ]
-    for (const fields of unreadable) expect(readEntry('chat', '1-1', fields), fields.join(' ')).to.equal(null)
+    for (const fields of unreadable) expect(readEntry('chat', '1-1', fields).event, fields.join(' ')).to.equal(null)
+  })
+
+  it('keeps its number when only the event can not be read, so that it leaves no hole', () => {
+    const fields = ['token', '4', 'number', '7', 'event', '{"type":"run.invented"}']
+    expect(readEntry('chat', '1-1', fields)).to.deep.equal({ id: '1-1', claimToken: 4, number: 7, event: null })
+  })
+
+  it('has no number from outside a run', () => {
+    expect(entryFields(0, null, samples['run.cancelled'])).not.to.include('number')
+    expect(readEntry('chat', '1-1', entryFields(0, null, samples['run.cancelled'])).number).to.equal(null)
   })
 
   it('is read without what only a newer process knows', () => {
     const fields = ['since', '9', 'token', '1', 'event', '{"type":"run.cancelled","why":"because"}']
-    expect(readEntry('chat', '1-1', fields)).to.deep.equal({
+    expect(readEntry('chat', '1-1', fields).event).to.deep.equal({
       type: 'run.cancelled',
       id: '1-1',
       chatId: 'chat',

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import type { Redis } from 'ioredis'
+import { readEntry } from '../../src/events/entry.ts'
 import type { LiveEvent } from '../../src/events/event.ts'
 import { streamKey } from '../../src/events/keys.ts'
 import { type EventPublisherOptions, eventPublisher } from '../../src/events/publisher.ts'
@@ -40,25 +41,61 @@ describe('publishing live events', () => {
   const publisherOf = (options: Partial<EventPublisherOptions> = {}, client: Redis = redis) =>
     eventPublisher(client, { prefix, onError: (error, chatId) => errors.push([error.message, chatId]), ...options })
 
+  const numbersOf = async (chatId: string) => {
+    const entries = await redis.xrange(streamKey(prefix, chatId), '-', '+')
+    return entries.map(([id, fields]) => readEntry(chatId, id, fields).number)
+  }
   const eventsOf = async (chatId: string) => (await stored(redis, chatId)).map(([, event]) => event)
 
   it('joins the deltas of a message that come within the time, into one entry', async () => {
     const timers = manualTimers()
     const { publish } = publisherOf({ timers, coalesceMs: 20 })
+    publish('c', 3, text('Oh. '))
+    await until(async () => (await eventsOf('c')).length > 0)
     for (const part of ['Hel', 'lo', ' you']) publish('c', 3, text(part))
-    expect(await eventsOf('c')).to.deep.equal([])
+    expect(await eventsOf('c')).to.deep.equal([text('Oh. ')])
     expect(timers.pending()).to.deep.equal([20])
 
     timers.fire(20)
-    await until(async () => (await eventsOf('c')).length > 0)
+    await until(async () => (await eventsOf('c')).length > 1)
     publish('c', 3, text('!'))
     timers.fire(20)
-    await until(async () => (await eventsOf('c')).length > 1)
+    await until(async () => (await eventsOf('c')).length > 2)
     expect(await stored(redis, 'c')).to.deep.equal([
+      [3, text('Oh. ')],
       [3, text('Hello you')],
       [3, text('!')],
     ])
+    expect(await numbersOf('c')).to.deep.equal([1, 2, 3])
     expect(errors).to.deep.equal([])
+  })
+
+  it('sends the first delta of each message and kind at once, and more than 1 KiB too', async () => {
+    const timers = manualTimers()
+    const { publish } = publisherOf({ timers })
+    publish('c', 1, thinking('hm'))
+    publish('c', 1, text('a'))
+    publish('c', 1, text('b', 'm2'))
+    await until(async () => (await eventsOf('c')).length === 3)
+    expect(timers.pending()).to.deep.equal([])
+    publish('c', 1, text('c', 'm2'))
+    expect(timers.pending()).to.deep.equal([40])
+    publish('c', 1, text('d'.repeat(1_023), 'm2'))
+    expect(timers.pending()).to.deep.equal([])
+    await until(async () => (await eventsOf('c')).length === 4)
+    expect(textOf(await eventsOf('c'))).to.equal(`abc${'d'.repeat(1_023)}`)
+  })
+
+  it('numbers what a run sends, and leaves a hole where something was dropped', async () => {
+    const { publish, flush } = publisherOf({ timers: manualTimers(), maxWaiting: 2 })
+    publish('c', 1, started(1))
+    publish('c', 0, cancelled)
+    for (const id of ['m1', 'm2', 'm3', 'm4']) publish('c', 1, text('a', id))
+    await flush('c')
+    publish('c', 2, started(2))
+    publish('c', 1, text('zombie'))
+    await flush('c')
+    expect(await numbersOf('c')).to.deep.equal([1, null, 5, 1, null])
   })
 
   it('sends any other event at once, behind the deltas that wait', async () => {
@@ -89,12 +126,12 @@ describe('publishing live events', () => {
   it('flushes what waits, at once and for that chat alone', async () => {
     const timers = manualTimers()
     const { publish, flush } = publisherOf({ timers, coalesceMs: 20 })
-    publish('c', 1, started(1))
     publish('c', 1, text('a'))
-    publish('other', 1, text('b'))
+    publish('c', 1, text('b'))
+    for (const part of ['a', 'b', 'c']) publish('other', 1, text(part))
     await flush('c')
-    expect(await eventsOf('c')).to.deep.equal([started(1), text('a')])
-    expect(await eventsOf('other')).to.deep.equal([])
+    expect(textOf(await eventsOf('c'))).to.equal('ab')
+    expect(textOf(await eventsOf('other'))).to.equal('a')
     await flush('nobody')
     expect(timers.pending()).to.deep.equal([20])
   })
@@ -112,7 +149,11 @@ describe('publishing live events', () => {
   })
 
   it('lets a stream expire, and keeps it about as long as it may be', async () => {
-    const { publish, flush } = publisherOf({ expireMs: 60_000, maxLength: 100, maxWaiting: 5000 })
+    const { publish, flush } = publisherOf({
+      expireMs: { running: 60_000, ended: 60_000 },
+      maxLength: 100,
+      maxWaiting: 5000,
+    })
     for (let turn = 0; turn < 1000; turn++) publish('c', 1, started(turn))
     await flush('c')
     expect(await redis.pttl(streamKey(prefix, 'c'))).to.be.within(50_000, 60_000)
@@ -130,7 +171,7 @@ describe('publishing live events', () => {
     await redis.ping()
     await until(() => seen.includes('ping'))
     monitor.disconnect()
-    expect(seen).to.deep.equal(['xadd', 'xadd', 'pexpire', 'ping'])
+    expect(seen).to.deep.equal(['xadd', 'pexpire', 'xadd', 'xadd', 'pexpire', 'ping'])
   })
 
   it('reports what Redis refuses, and goes on', async () => {

@@ -3,15 +3,13 @@ import type { Redis } from 'ioredis'
 import { ArgumentError } from '../../src/errors.ts'
 import type { ChatEvent, LiveEvent } from '../../src/events/event.ts'
 import { streamKey } from '../../src/events/keys.ts'
-import { type EventPublisher, eventPublisher } from '../../src/events/publisher.ts'
-import { type ReadEventsOptions, readEvents } from '../../src/events/reader.ts'
 import { itOnRealRedis } from '../support/real-redis.ts'
-import { startRedisServer, type TestRedisServer } from '../support/redis-server.ts'
 import { startProxy } from './proxy.ts'
+import { chatId, useRig } from './rig.ts'
+import { running } from './rows.ts'
 import {
   cancelled,
   clientOf,
-  closeClients,
   prefix,
   readerClientOf,
   readSome,
@@ -23,63 +21,29 @@ import {
   whenReady,
 } from './support.ts'
 
-const chatId = 'c'
-
 const bare = ({ id: _id, chatId: _chatId, claimToken: _claimToken, ...event }: ChatEvent) => event as LiveEvent
 
 const turnsOf = (events: readonly ChatEvent[]) =>
   events.flatMap((event) => (event.type === 'run.started' ? [event.turn] : []))
 
 describe('reading live events', () => {
-  let server: TestRedisServer
-  let redis: Redis
-  let publisher: EventPublisher
-  let connections: Redis[]
-
-  before(async () => {
-    server = await startRedisServer()
-  })
-  after(() => server.stop())
-  beforeEach(async () => {
-    connections = []
-    redis = clientOf(server.url)
-    await whenReady(redis)
-    await redis.flushall()
-    publisher = eventPublisher(redis, { prefix, onError: () => {} })
-  })
-  afterEach(async () => {
-    await publisher.close()
-    closeClients()
-  })
-
-  const open = (options: Partial<ReadEventsOptions> = {}, client: () => Redis = () => readerClientOf(server.url)) =>
-    readEvents(
-      () => {
-        const connection = client()
-        connections.push(connection)
-        return connection
-      },
-      { prefix, chatId, ...options },
-    )
-
-  async function publish(...events: [token: number, event: LiveEvent][]): Promise<void> {
-    for (const [token, event] of events) publisher.publish(chatId, token, event)
-    await publisher.flush(chatId)
-  }
+  const rig = useRig()
+  const { open, publish, connections } = rig
 
   const allDisconnected = () => until(() => connections.every(({ status }) => status === 'end'))
+  const live = { history: 'none' } as const
 
   describe('where it starts', () => {
     it('is the end of the stream as of the call, not of the first event asked for', async () => {
       await publish([1, started(1)])
-      const reader = open()
+      const reader = open(live)
       await reader.ready
       await publish([1, started(2)])
       expect(turnsOf(await readSome(reader, 1))).to.deep.equal([2])
     })
 
     it('is the start of a stream that did not exist at the call', async () => {
-      const reader = open()
+      const reader = open(live)
       await reader.ready
       await publish([1, started(1)])
       expect(turnsOf(await readSome(reader, 1))).to.deep.equal([1])
@@ -122,8 +86,8 @@ describe('reading live events', () => {
   })
 
   it('drops what an overtaken run sends to a reader who came after the take-over', async () => {
-    await publish([2, started(1)])
-    const reader = open()
+    rig.rows.set(chatId, running(2))
+    const reader = open(live)
     await reader.ready
     await publish([1, text('zombie')], [2, started(2)])
     expect((await readSome(reader, 1)).map(bare)).to.deep.equal([started(2)])
@@ -131,14 +95,14 @@ describe('reading live events', () => {
 
   it('skips entries that it can not read', async () => {
     await publish([1, started(1)])
-    await redis.xadd(streamKey(prefix, chatId), '*', 'token', '1', 'event', '{"type":"from.the.future"}')
-    await redis.xadd(streamKey(prefix, chatId), '*', 'other', 'fields')
+    await rig.redis.xadd(streamKey(prefix, chatId), '*', 'token', '1', 'event', '{"type":"from.the.future"}')
+    await rig.redis.xadd(streamKey(prefix, chatId), '*', 'other', 'fields')
     await publish([1, started(2)])
     expect(turnsOf(await readSome(open({ after: '0' }), 2))).to.deep.equal([1, 2])
   })
 
   it('gives two readers the same, each at its own pace', async () => {
-    const [fast, slow] = [open(), open()]
+    const [fast, slow] = [open(live), open(live)]
     await Promise.all([fast.ready, slow.ready])
     const fastly = readSome(fast, 50)
     for (let turn = 0; turn < 50; turn++) await publish([1, started(turn)])
@@ -148,15 +112,15 @@ describe('reading live events', () => {
   })
 
   it('brings the text of 2,000 deltas whole, while it is written', async () => {
-    const reader = open()
+    const reader = open(live)
     await reader.ready
     const parts = Array.from({ length: 2000 }, (_, index) => `${index} é👩‍👩‍👧 `.slice(0, 3 + (index % 7)))
     const reading = readUntil(reader, ({ type }) => type === 'run.finished')
     for (const [index, part] of parts.entries()) {
-      publisher.publish(chatId, 1, text(part))
+      rig.publisher.publish(chatId, 1, text(part))
       if (index % 20 === 0) await new Promise((done) => setTimeout(done, 1))
     }
-    publisher.publish(chatId, 1, { type: 'run.finished', messageId: 'm1' })
+    rig.publisher.publish(chatId, 1, { type: 'run.finished', messageId: 'm1' })
     const events = await reading
     expect(textOf(events)).to.equal(parts.join(''))
     expect(events.length).to.be.within(3, 500)
@@ -179,7 +143,7 @@ describe('reading live events', () => {
     })
 
     it('comes at once with return(), for a next() that waits too', async () => {
-      const reader = open({ blockMs: 600_000 })
+      const reader = open({ ...live, blockMs: 600_000 })
       const waiting = reader.next()
       await reader.ready
       expect(await reader.return()).to.deep.equal({ done: true, value: undefined })
@@ -189,7 +153,7 @@ describe('reading live events', () => {
     })
 
     it('comes with return() for a reader that was never iterated', async () => {
-      const reader = open()
+      const reader = open(live)
       await reader.return()
       await reader.ready
       await allDisconnected()
@@ -209,12 +173,12 @@ describe('reading live events', () => {
 
     itOnRealRedis('comes when the signal is aborted while it waits', async () => {
       const controller = new AbortController()
-      const reader = open({ signal: controller.signal, blockMs: 600_000 })
+      const reader = open({ ...live, signal: controller.signal, blockMs: 600_000 })
       const waiting = reader.next()
-      await until(async () => /cmd=xread/.test(String(await redis.client('LIST'))))
+      await until(async () => /cmd=xread/.test(String(await rig.redis.client('LIST'))))
       controller.abort(new Error('why'))
       expect(await waiting).to.deep.equal({ done: true, value: undefined })
-      await until(async () => !/cmd=xread/.test(String(await redis.client('LIST'))))
+      await until(async () => !/cmd=xread/.test(String(await rig.redis.client('LIST'))))
       await allDisconnected()
     })
 
@@ -224,59 +188,69 @@ describe('reading live events', () => {
     })
 
     it('comes at once while Redis is away', async () => {
-      await server.kill()
+      // The pause before the next attempt would keep the process alive if it were not ended, too.
+      const client = () => readerClientOf(rig.server.url, { retryStrategy: () => 600_000 })
+      const reader = open({ after: '0', client })
+      const waiting = reader.next()
+      await until(() => connections[0]?.status === 'ready')
+      await rig.server.kill()
       try {
-        // The pause before the next attempt would keep the process alive if it were not ended, too.
-        const reader = open({}, () => readerClientOf(server.url, { retryStrategy: () => 600_000 }))
-        const waiting = reader.next()
         await until(() => connections[0]?.status === 'reconnecting')
-        expect(await reader.return()).to.deep.equal({ done: true, value: undefined })
-        expect(await waiting).to.deep.equal({ done: true, value: undefined })
+        const late = open({ ...live, client })
+        for (const [one, next] of [
+          [reader, waiting],
+          [late, late.next()],
+        ] as const) {
+          expect(await one.return()).to.deep.equal({ done: true, value: undefined })
+          expect(await next).to.deep.equal({ done: true, value: undefined })
+          await one.ready
+        }
       } finally {
-        await server.restart()
+        await rig.server.restart()
       }
     })
   })
 
   describe('when Redis goes away and comes back', () => {
-    async function readsOn(client: () => Redis): Promise<Error[]> {
+    async function readsOn(client: () => Redis): Promise<void> {
       await publish([1, started(1)])
-      const problems: Error[] = []
-      const reader = open({ after: '0', onError: (error) => problems.push(error) }, client)
+      const reader = open({ after: '0', client })
       expect(turnsOf([(await reader.next()).value])).to.deep.equal([1])
       const waiting = reader.next()
-      await server.restart()
-      await whenReady(redis)
+      await rig.server.restart()
+      await whenReady(rig.redis)
       await publish([1, started(2)], [1, started(3)])
       expect(turnsOf([(await waiting).value, (await reader.next()).value])).to.deep.equal([2, 3])
       await reader.return()
       await allDisconnected()
-      return problems
     }
 
     itOnRealRedis('goes on behind the last event', async () => {
-      await readsOn(() => readerClientOf(server.url))
+      await readsOn(() => readerClientOf(rig.server.url))
     })
 
     it('goes on over a client that fails at once, and says so', async () => {
-      expect(await readsOn(() => clientOf(server.url))).not.to.have.length(0)
+      await readsOn(() => clientOf(rig.server.url))
+      expect(rig.problems).not.to.have.length(0)
     })
 
     it('goes on over a new client when the old one gave up', async () => {
-      await readsOn(() => readerClientOf(server.url, { retryStrategy: () => null }))
+      await readsOn(() => readerClientOf(rig.server.url, { retryStrategy: () => null }))
       expect(connections.length).to.be.above(1)
     })
   })
 
   it('connects again when a connection falls silent without an end', async () => {
-    const proxy = await startProxy(server.port)
+    const proxy = await startProxy(rig.server.port)
     try {
-      const reader = open({ after: '0', blockMs: 20 }, () => readerClientOf(proxy.url))
+      const reader = open({ after: '0', blockMs: 20, client: () => readerClientOf(proxy.url) })
       await publish([1, started(1)])
       expect(turnsOf([(await reader.next()).value])).to.deep.equal([1])
+      const waiting = reader.next()
+      await until(() => connections[0]?.status === 'ready')
       proxy.muteOpenConnections()
       await publish([1, started(2)])
-      expect(turnsOf([(await reader.next()).value])).to.deep.equal([2])
+      expect(turnsOf([(await waiting).value])).to.deep.equal([2])
       expect(connections).to.have.length(2)
       await reader.return()
     } finally {
@@ -285,12 +259,11 @@ describe('reading live events', () => {
   })
 
   it('goes on trying when Redis refuses a command', async () => {
-    await redis.set(streamKey(prefix, chatId), 'no stream')
-    const problems: string[] = []
-    const reader = open({ after: '0', onError: (error) => problems.push(error.message) })
+    await rig.redis.set(streamKey(prefix, chatId), 'no stream')
+    const reader = open({ after: '0' })
     const waiting = reader.next()
-    await until(() => problems.some((message) => /WRONGTYPE/.test(message)))
-    await redis.del(streamKey(prefix, chatId))
+    await until(() => rig.problems.some((message) => /WRONGTYPE/.test(message)))
+    await rig.redis.del(streamKey(prefix, chatId))
     await publish([1, started(1)])
     expect(turnsOf([(await waiting).value])).to.deep.equal([1])
     await reader.return()

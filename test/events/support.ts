@@ -12,6 +12,14 @@ export const thinking = (part: string, messageId = 'm1'): LiveEvent => ({
   text: part,
 })
 export const cancelled: LiveEvent = { type: 'run.cancelled' }
+export const finished = (whole: string, messageId = 'm1'): LiveEvent => ({
+  type: 'message.finished',
+  messageId,
+  text: whole,
+  finishReason: 'stop',
+})
+export const begun = (messageId = 'm1'): LiveEvent => ({ type: 'message.started', messageId, model: 'test' })
+export const runFinished = (messageId = 'm1'): LiveEvent => ({ type: 'run.finished', messageId })
 export const started = (turn: number): LiveEvent => ({ type: 'run.started', turn })
 
 const opened: Redis[] = []
@@ -47,7 +55,7 @@ export const whenReady = (client: Redis): Promise<void> => until(() => client.st
 /** What a chat's stream holds: claim token and event, oldest first. */
 export async function stored(client: Redis, chatId: string): Promise<[token: number, event: LiveEvent][]> {
   const entries = await client.xrange(streamKey(prefix, chatId), '-', '+')
-  return entries.map(([, fields]) => [Number(fields[1]), JSON.parse(fields[3] ?? '')])
+  return entries.map(([, fields]) => [Number(fields[1]), JSON.parse(fields.at(-1) ?? '')])
 }
 
 /** Reads on until `enough` says so, and ends the reader. */

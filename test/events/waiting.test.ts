@@ -1,13 +1,17 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import type { LiveEvent } from '../../src/events/event.ts'
-import { addWaiting, type WaitingEvent } from '../../src/events/waiting.ts'
+import { addWaiting, joinWaiting, type WaitingEvent } from '../../src/events/waiting.ts'
 import { cancelled, text, thinking } from './support.ts'
 
-function waitingOf(events: readonly WaitingEvent[], limit = 1000): WaitingEvent[] {
+type Sent = Pick<WaitingEvent, 'claimToken' | 'event'>
+
+function waitingOf(events: readonly Sent[], limit = 1000): Sent[] {
   const waiting: WaitingEvent[] = []
-  for (const event of events) addWaiting(waiting, event, limit)
-  return waiting
+  for (const { claimToken, event } of events) {
+    if (!joinWaiting(waiting, claimToken, event)) addWaiting(waiting, { claimToken, number: 1, event }, limit)
+  }
+  return waiting.map(({ claimToken, event }) => ({ claimToken, event }))
 }
 
 const by = (claimToken: number) => (event: LiveEvent) => ({ claimToken, event })
@@ -30,7 +34,7 @@ describe('events that wait to be sent', () => {
       fc.tuple(fc.string(), fc.constantFrom('m1', 'm2')).map(([part, id]) => thinking(part, id)),
       fc.constant(cancelled),
     )
-    const letters = ({ claimToken, event }: WaitingEvent) =>
+    const letters = ({ claimToken, event }: Sent) =>
       'text' in event && typeof event.text === 'string'
         ? [...event.text].map((letter) => ({ claimToken, event: { ...event, text: letter } }))
         : [{ claimToken, event }]
@@ -39,6 +43,12 @@ describe('events that wait to be sent', () => {
         expect(waitingOf(events).flatMap(letters)).to.deep.equal(events.flatMap(letters))
       }),
     )
+  })
+
+  it('keeps the number of the entry that a delta joins', () => {
+    const waiting: WaitingEvent[] = [{ ...by(1)(text('a')), number: 7 }]
+    expect(joinWaiting(waiting, 1, text('b'))).to.equal(true)
+    expect(waiting).to.deep.equal([{ ...by(1)(text('ab')), number: 7 }])
   })
 
   it('drops the oldest delta first when there is too much', () => {

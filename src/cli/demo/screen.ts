@@ -52,6 +52,8 @@ export class Screen {
       this.answer(event.messageId, event.text)
       return
     }
+    // What was written of an answer that is not stored yet is void: it comes again.
+    if (event.type === 'resync') this.#messageId = null
     const text = lineOf(event)
     if (text !== null) this.line(text)
   }
@@ -133,6 +135,8 @@ function lineOf(event: ChatEvent): string | null {
   switch (event.type) {
     case 'attempt.restarted':
       return 'the answer broke off and starts anew'
+    case 'resync':
+      return 'live events were lost; what is stored comes once more'
     case 'run.started':
       return 'run started'
     case 'tool_call.requested':

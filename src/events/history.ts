@@ -1,0 +1,72 @@
+import type { QueuedMessageRow, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
+import type { ChatLook } from '../../models/transcript.ts'
+import type { LiveEvent } from './event.ts'
+import type { RunEnd } from './run-end.ts'
+import { eventToolCall } from './tool-call.ts'
+
+/** The rows that viewers are told of. */
+export interface RowsOfChat {
+  readonly look: ChatLook
+  readonly transcript: readonly TranscriptMessage[]
+  readonly queue: readonly QueuedMessageRow[]
+}
+
+/** Whether nobody runs the chat and nobody wants it run. A claim that lapsed is a dead worker's: another goes on. */
+export function isAtRest({ chat }: ChatLook): boolean {
+  return chat.claimedBy === null && chat.wantedAt === null
+}
+
+/** What the rows say has happened, in the order in which it did: as much as events would have told. */
+export function historyOf(rows: RowsOfChat): LiveEvent[] {
+  const { look, transcript, queue } = rows
+  const calls = new Map(
+    transcript.flatMap(({ toolCalls }) => toolCalls.map((call) => [call.resultId ?? '', call] as const)),
+  )
+  const end = endOf(rows)
+  return [
+    ...(look.chat.claimedBy === null ? [] : [{ type: 'run.started', turn: look.chat.turn } as const]),
+    ...transcript.flatMap((message) => eventsOf(message, calls.get(message.id))),
+    ...queue.map(({ id, content, steer }) => ({ type: 'queued', queuedId: id, content, steer }) as const),
+    ...(end === null ? [] : [end]),
+  ]
+}
+
+function eventsOf(message: TranscriptMessage, answered: ToolCallRow | undefined): LiveEvent[] {
+  const { id, role, content, finishReason, outcome, toolCalls } = message
+  if (role === 'tool' && answered !== undefined) {
+    const { toolCallId, name } = answered
+    return [{ type: 'tool.result', toolCallId, name, outcome: outcome ?? 'succeeded', content: content ?? '' }]
+  }
+  if (role !== 'assistant') return []
+  return [
+    { type: 'message.finished', messageId: id, text: content, finishReason },
+    ...toolCalls.map(
+      (call) => ({ type: 'tool_call.requested', messageId: id, toolCall: eventToolCall(call) }) as const,
+    ),
+    ...toolCalls.flatMap(approvalOf),
+  ]
+}
+
+function approvalOf(call: ToolCallRow): LiveEvent[] {
+  const toolCall = eventToolCall(call)
+  if (call.approval === null) return []
+  if (call.approval === 'pending') return [{ type: 'approval.requested', toolCall }]
+  return [{ type: 'approval.decided', toolCall, approval: call.approval }]
+}
+
+/** How the last turn ended; null while it goes on, or where there was none. */
+export function endOf({ look, transcript }: Pick<RowsOfChat, 'look' | 'transcript'>): RunEnd | null {
+  const { chat } = look
+  if (!isAtRest(look)) return null
+  if (chat.failure !== null) return { type: 'run.failed', failure: chat.failure, retryInMs: null }
+  const answer = transcript.findLast(({ role }) => role === 'assistant')
+  if (chat.parked) {
+    const open = answer?.toolCalls.filter(({ resultId }) => resultId === null) ?? []
+    return { type: 'run.waiting', toolCalls: open.map(eventToolCall) }
+  }
+  if (chat.turn > 0 && chat.cancelledTurn === chat.turn) return { type: 'run.cancelled' }
+  const last = transcript.findLast(({ role }) => role !== 'system')
+  return chat.claimToken > 0 && answer !== undefined && answer === last && answer.toolCalls.length === 0
+    ? { type: 'run.finished', messageId: answer.id }
+    : null
+}

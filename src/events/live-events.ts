@@ -1,0 +1,70 @@
+import { Cluster, type Redis } from 'ioredis'
+import type { Logger } from '../../config/logger.ts'
+import type { Database } from '../../models/database.ts'
+import { lookAtChat, readLastTurn, readQueue, readTranscript } from '../../models/transcript.ts'
+import { eventHub } from './hub.ts'
+import { type EventPublisher, eventPublisher } from './publisher.ts'
+import { type EventReaders, eventReaders } from './reader.ts'
+import { eventStream } from './stream.ts'
+
+/** After how long without an event a reader looks at the rows, in ms. */
+const SILENCE_MS = 5_000
+
+/** A process's share in live events: it tells, and it reads. */
+export interface LiveEvents {
+  readonly publisher: EventPublisher
+  readonly readers: EventReaders
+  /** Ends all readers and their connection. */
+  stopReading(): void
+}
+
+export interface LiveEventsOptions {
+  readonly prefix: string
+  /** A connection that should fail at once, not queue, while Redis is away. */
+  readonly redis: Redis | Cluster
+  /** Gives a connection for reads that block. */
+  readonly connect: () => Redis | Cluster
+  readonly db: Database
+  readonly coalesceMs: number
+  readonly logger: Logger
+  /** Default: 5000. */
+  readonly silenceMs?: number | undefined
+}
+
+export function liveEvents(options: LiveEventsOptions): LiveEvents {
+  const { prefix, redis, connect, db, coalesceMs, logger, silenceMs = SILENCE_MS } = options
+  const publisher = eventPublisher(redis, {
+    prefix,
+    coalesceMs,
+    onError: (error, chatId) => logger.debug({ err: error, chatId }, 'Live events were dropped'),
+  })
+  const onError = (error: Error) => logger.debug({ err: error }, 'Live events could not be read yet')
+  const stream = eventStream(redis, prefix)
+  const look = (chatId: string) => lookAtChat(db, chatId)
+  const hub = eventHub({
+    prefix,
+    redis,
+    connect: redis instanceof Cluster ? null : connect,
+    look,
+    holds: (chatId, id) => stream.holds(chatId, id),
+    silenceMs,
+    onError,
+  })
+  const readers = eventReaders({ hub, stream, rows: { read: (chatId, which) => readRows(db, chatId, which) }, onError })
+  return {
+    publisher,
+    readers,
+    stopReading() {
+      readers.close()
+      hub.close()
+    },
+  }
+}
+
+/** The chat first, so that an end that it tells of is one of the messages that are read. */
+async function readRows(db: Database, chatId: string, which: 'turn' | 'all') {
+  const look = await lookAtChat(db, chatId)
+  if (look === null) return null
+  const transcript = await (which === 'all' ? readTranscript(db, chatId) : readLastTurn(db, chatId))
+  return { look, transcript, queue: look.queued.total > 0 ? await readQueue(db, chatId) : [] }
+}

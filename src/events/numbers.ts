@@ -1,0 +1,46 @@
+import type { Delta } from './waiting.ts'
+
+/** Counts what runs send, so that readers see where something is missing. */
+export interface EntryNumbers {
+  /** The number of a run's next entry, from 1. Null from outside any run, and for a run that was overtaken here. */
+  next(chatId: string, claimToken: number): number | null
+  /** True for the first delta of a message and kind. */
+  startsDeltas(chatId: string, delta: Delta): boolean
+}
+
+interface Count {
+  readonly claimToken: number
+  last: number
+  /** The message and kind of the last delta. */
+  deltas: string
+}
+
+/** More chats than one process runs at once: who is forgotten would begin with 1 again, and its viewers join anew. */
+const MOST_CHATS = 20_000
+
+export function entryNumbers(): EntryNumbers {
+  const counts = new Map<string, Count>()
+  return {
+    next(chatId, claimToken) {
+      const known = counts.get(chatId)
+      if (claimToken === 0 || claimToken < (known?.claimToken ?? 0)) return null
+      const count = known?.claimToken === claimToken ? known : { claimToken, last: 0, deltas: '' }
+      count.last++
+      // The one that was used last is forgotten last.
+      counts.delete(chatId)
+      counts.set(chatId, count)
+      for (const oldest of counts.keys()) {
+        if (counts.size <= MOST_CHATS) break
+        counts.delete(oldest)
+      }
+      return count.last
+    },
+    startsDeltas(chatId, { type, messageId }) {
+      const count = counts.get(chatId)
+      const deltas = `${type} ${messageId}`
+      if (count === undefined || count.deltas === deltas) return false
+      count.deltas = deltas
+      return true
+    },
+  }
+}

@@ -1,0 +1,89 @@
+import type { ChatRow, TranscriptMessage } from '../../models/rows.ts'
+import type { ChatLook } from '../../models/transcript.ts'
+import type { RowsOfChat } from '../../src/events/history.ts'
+
+const at = new Date('2026-01-01T00:00:00Z')
+
+/** A chat's row; by default one that nobody ever ran. */
+export function lookOf(chat: Partial<ChatRow> = {}): ChatLook {
+  const row: ChatRow = {
+    id: 'c',
+    agent: null,
+    model: null,
+    provider: null,
+    owner: null,
+    settings: {},
+    nextPosition: 0,
+    nextQueuePosition: 0,
+    claimedBy: null,
+    claimedUntil: null,
+    claimToken: 0,
+    wantedAt: null,
+    wantedSeq: 0,
+    wantedQueue: null,
+    attempts: 0,
+    putOff: 0,
+    rounds: 0,
+    failure: null,
+    turn: 1,
+    cancelTurn: null,
+    cancelSeq: null,
+    cancelledTurn: null,
+    endedTurn: null,
+    compactAt: null,
+    compactSeq: 0,
+    compactAttempts: 0,
+    compactions: 0,
+    parked: false,
+    createdAt: at,
+    updatedAt: at,
+    ...chat,
+  }
+  return {
+    chat: row,
+    claimed: row.claimedBy !== null,
+    due: row.wantedAt !== null,
+    queued: { steering: 0, total: 0 },
+    orphanedUsages: 0,
+    compactDue: false,
+    summaryThrough: null,
+    draft: null,
+  }
+}
+
+export function messageOf(message: Partial<TranscriptMessage> & Pick<TranscriptMessage, 'role'>): TranscriptMessage {
+  return {
+    id: 'm1',
+    chatId: 'c',
+    position: 0,
+    content: null,
+    thinkingText: null,
+    thinkingSignature: null,
+    rawReasoning: null,
+    citations: null,
+    finishReason: null,
+    outcome: null,
+    summaryThrough: null,
+    createdAt: at,
+    updatedAt: at,
+    toolCalls: [],
+    ...message,
+  }
+}
+
+export const rowsOf = (chat: Partial<ChatRow> = {}, transcript: readonly TranscriptMessage[] = []): RowsOfChat => ({
+  look: lookOf(chat),
+  transcript,
+  queue: [],
+})
+
+/** A chat that somebody runs under this token, and of which nothing is stored yet but the question. */
+export const running = (claimToken = 1): RowsOfChat =>
+  rowsOf({ claimedBy: 'someone', claimToken }, [messageOf({ role: 'user', content: 'Well?', id: 'u1' })])
+
+/** A chat whose run under this token stored its answer. */
+export const answered = (claimToken: number, content: string, id = 'm1'): RowsOfChat =>
+  rowsOf({ claimToken }, [
+    messageOf({ role: 'user', content: 'Well?', id: 'u1' }),
+    messageOf({ role: 'assistant', content, id, finishReason: 'stop', position: 1 }),
+  ])
