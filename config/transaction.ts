@@ -1,5 +1,46 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Sequelize, Transaction } from 'sequelize'
+import type { Sequelize, Transaction, TransactionOptions } from 'sequelize'
+
+/** What has become of a transaction, or, inside another one, of what it wrote. */
+export type Fate = 'open' | 'committed' | 'rolledBack'
+
+/** The fate of a transaction. One that is nested in others has theirs: it is a savepoint, stored with the outermost. */
+export function fateOf(transaction: Transaction): Fate {
+  const state = finished(transaction)
+  if (state === 'rollback') return 'rolledBack'
+  const parent = parentOf(transaction)
+  if (parent !== null) return fateOf(parent)
+  return state === 'commit' ? 'committed' : 'open'
+}
+
+/** Whether nothing can be written in the transaction any more. */
+export function isOver(transaction: Transaction): boolean {
+  return finished(transaction) !== undefined || fateOf(transaction) !== 'open'
+}
+
+/**
+ * Runs `effect` once what the transaction wrote is stored, and never after a rollback. The commit waits for it, so it must
+ * be quick, and must not throw. Sequelize also runs it when the answer to COMMIT was lost and nobody knows.
+ */
+export function onceCommitted(transaction: Transaction, effect: () => unknown): void {
+  outermost(transaction).afterCommit(async () => {
+    if (fateOf(transaction) === 'committed') await effect()
+  })
+}
+
+/** The transaction that a savepoint is part of; itself for any other. */
+export function outermost(transaction: Transaction): Transaction {
+  const parent = parentOf(transaction)
+  return parent === null ? transaction : outermost(parent)
+}
+
+function parentOf(transaction: Transaction): Transaction | null {
+  return (transaction as { parent?: Transaction | null }).parent ?? null
+}
+
+function finished(transaction: Transaction): 'commit' | 'rollback' | undefined {
+  return (transaction as { finished?: 'commit' | 'rollback' }).finished
+}
 
 /** How a transaction is retried. */
 export interface RetryOptions {
@@ -9,6 +50,8 @@ export interface RetryOptions {
   readonly sleep?: (ms: number) => Promise<unknown>
   /** From 0 to below 1; a test may pass its own. */
   readonly random?: () => number
+  /** How each transaction is begun; default: as Sequelize is set up. */
+  readonly begin?: TransactionOptions | undefined
 }
 
 const ATTEMPTS = 8
@@ -37,11 +80,11 @@ export function isLockConflict(error: unknown): boolean {
 export async function inTransaction<Result>(
   sequelize: Sequelize,
   work: (transaction: Transaction) => Promise<Result>,
-  { attempts = ATTEMPTS, sleep = wait, random = Math.random }: RetryOptions = {},
+  { attempts = ATTEMPTS, sleep = wait, random = Math.random, begin = {} }: RetryOptions = {},
 ): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await sequelize.transaction(work)
+      return await sequelize.transaction(begin, work)
     } catch (error) {
       if (attempt >= attempts || !isLockConflict(error)) throw error
       await sleep(Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS) * (0.5 + random()))

@@ -1,4 +1,5 @@
-import { QueryTypes, type Sequelize, type Transaction } from 'sequelize'
+import { QueryTypes, type Sequelize, type Transaction, type TransactionOptions } from 'sequelize'
+import { requireJoinable } from '../config/join-transaction.ts'
 import { inTransaction } from '../config/transaction.ts'
 import { bindValue, type Columns, entries } from './columns.ts'
 import { type Dialect, dialectOf } from './dialect.ts'
@@ -32,8 +33,20 @@ export interface Database {
     rows: readonly Partial<Row>[],
     options?: { readonly transaction?: Transaction | undefined; readonly computed?: Computed<Row> },
   ): Promise<void>
-  /** Runs `work` in one transaction, again from its start after a deadlock, a lock timeout or a busy SQLite. */
-  transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>
+  /**
+   * Runs `work` in one transaction, again from its start after a deadlock, a lock timeout or a busy SQLite. Given one of
+   * the application's, `work` joins it, once, and whatever fails comes out as it is.
+   * @throws {ArgumentError} for one that can't be joined.
+   */
+  transaction<T>(work: (transaction: Transaction) => Promise<T>, join?: Transaction): Promise<T>
+}
+
+/** How statements are sent; the default suits a Sequelize that Threadmill opened. */
+export interface Manner {
+  readonly begin?: TransactionOptions
+  readonly logging?: false | ((sql: string) => void)
+  /** False: a session may read as of the start of its transaction, so one that is to be joined has to be asked. */
+  readonly readsCommitted?: boolean
 }
 
 export function tableNames(prefix: string): Tables {
@@ -46,10 +59,14 @@ export function tableNames(prefix: string): Tables {
   }
 }
 
-export function databaseOf(sequelize: Sequelize, tablePrefix: string): Database {
+export function databaseOf(sequelize: Sequelize, tablePrefix: string, manner: Manner = {}): Database {
   const dialect = dialectOf(sequelize.getDialect())
+  const { begin, logging, readsCommitted = true } = manner
+  // An application's own retries would repeat one statement of a transaction that is gone; its replicas may lag.
+  const common = { retry: { max: 1 }, useMaster: true, ...(logging === undefined ? {} : { logging }) }
   const write = (sql: string, bind: Bind, transaction?: Transaction): Promise<number> =>
     sequelize.query(sql, {
+      ...common,
       bind,
       type: QueryTypes.BULKUPDATE,
       transaction: transaction ?? null,
@@ -60,7 +77,7 @@ export function databaseOf(sequelize: Sequelize, tablePrefix: string): Database 
     tables: tableNames(tablePrefix),
     write,
     read: (sql, bind, transaction) =>
-      sequelize.query(sql, { bind, type: QueryTypes.SELECT, transaction: transaction ?? null }) as Promise<
+      sequelize.query(sql, { ...common, bind, type: QueryTypes.SELECT, transaction: transaction ?? null }) as Promise<
         Record<string, unknown>[]
       >,
     insert: async (table, columns, rows, options = {}) => {
@@ -80,6 +97,10 @@ export function databaseOf(sequelize: Sequelize, tablePrefix: string): Database 
       const names = present.map(([, [column]]) => column).join(', ')
       await write(`INSERT INTO ${table} (${names}) VALUES ${tuples.join(', ')}`, bind, options.transaction)
     },
-    transaction: (work) => inTransaction(sequelize, work),
+    transaction: async (work, join) => {
+      if (join === undefined) return inTransaction(sequelize, work, { begin })
+      await requireJoinable(sequelize, join, readsCommitted)
+      return work(join)
+    },
   }
 }

@@ -51,8 +51,12 @@ export async function lookAtChat(db: Database, chatId: string, transaction?: Tra
 }
 
 /** The whole transcript in its order, each message with the calls that it requested. */
-export async function readTranscript(db: Database, chatId: string): Promise<TranscriptMessage[]> {
-  return readMessages(db, `${db.tables.messages} m`, 'WHERE m.chat_id = $chatId', { chatId })
+export async function readTranscript(
+  db: Database,
+  chatId: string,
+  transaction?: Transaction,
+): Promise<TranscriptMessage[]> {
+  return readMessages(db, `${db.tables.messages} m`, 'WHERE m.chat_id = $chatId', { chatId }, transaction)
 }
 
 /** The end of a transcript without its summaries: what comes behind the answer to the last turn but one. */
@@ -99,11 +103,13 @@ async function readMessages(
   from: string,
   where: string,
   bind: { chatId: string; through?: number },
+  transaction?: Transaction,
 ): Promise<TranscriptMessage[]> {
   const rows = await db.read(
     `SELECT ${selectList(messageColumns, 'm')}, ${selectList(toolCallColumns, 't', 'call_')} ` +
       `FROM ${from} LEFT JOIN ${db.tables.toolCalls} t ON t.message_id = m.id ${where} ORDER BY m.position, t.position`,
     bind,
+    transaction,
   )
   const transcript: TranscriptMessage[] = []
   for (const raw of rows) {

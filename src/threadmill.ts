@@ -1,3 +1,4 @@
+import { type Sequelize, Transaction } from 'sequelize'
 import { type Logger, silentLogger } from '../config/logger.ts'
 import { queuePrefix } from '../config/queues.ts'
 import { resolveSettings, type ConnectOptions as SettingsOptions } from '../config/settings.ts'
@@ -42,6 +43,8 @@ export class Threadmill {
   readonly jobs: { readonly complete: CompleteJob; readonly runTools: RunToolsJob; readonly compact: CompactJob }
   /** The tables as Sequelize models, for queries of your own. */
   readonly models: Models
+  /** The Sequelize that everything goes through, for transactions and for models of your own beside ours. */
+  readonly sequelize: Sequelize
   readonly #parts: Parts
   readonly #pools = new Set<Pool>()
   #closed: Promise<void> | null = null
@@ -49,6 +52,7 @@ export class Threadmill {
   private constructor(parts: Parts) {
     this.#parts = parts
     this.models = parts.models
+    this.sequelize = parts.sequelize
     const dependencies = { db: parts.db, bells: parts.bells, ports: parts.ports }
     this.jobs = {
       complete: new CompleteJob(dependencies),
@@ -114,6 +118,17 @@ export class Threadmill {
     })
     this.#pools.add(pool)
     return pool
+  }
+
+  /**
+   * Runs `work` in a transaction that Threadmill's acts can join (`{ transaction }`): committed when it resolves, rolled
+   * back when it throws. Nothing is tried again. Resolves to what `work` resolved to.
+   */
+  transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+    const { sequelize } = this.#parts
+    // SQLite's transactions are serial by themselves.
+    const isolationLevel = Transaction.ISOLATION_LEVELS.READ_COMMITTED
+    return sequelize.transaction(sequelize.getDialect() === 'sqlite' ? {} : { isolationLevel }, work)
   }
 
   /** Closes the workers as `pool.close` does, then every connection, and ends embedded services. Safe to call again. */

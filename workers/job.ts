@@ -1,4 +1,5 @@
 import type { Transaction } from 'sequelize'
+import { onceCommitted } from '../config/transaction.ts'
 import type { Database } from '../models/database.ts'
 import type { Bell } from '../models/rows.ts'
 import type { PendingSettings } from '../models/settings.ts'
@@ -15,8 +16,16 @@ export type ChatOrId =
   | string
   | {
       readonly id: string
-      storePending<T>(store: (pending: PendingSettings, transaction: Transaction) => Promise<T>): Promise<T>
+      storePending<T>(
+        store: (pending: PendingSettings, transaction: Transaction) => Promise<T>,
+        join?: Transaction,
+      ): Promise<T>
     }
+
+export interface EnqueueOptions extends RingOptions {
+  /** A transaction of the application's: the wish is part of it, and the ring follows its commit. */
+  readonly transaction?: Transaction | undefined
+}
 
 export interface JobDependencies {
   readonly db: Database
@@ -41,15 +50,18 @@ export abstract class ChatJob {
    * Asks for the chat to be run: now, or after `delayMs`; of several wishes the earliest wins. A turn that failed or was
    * cancelled is tried again. The wish is a row: when Redis is away it is found by the sweeper.
    * @throws {ChatNotFoundError}
+   * @throws {ArgumentError} for a transaction that can't be joined.
    */
-  async enqueue(chat: ChatOrId, options: RingOptions = {}): Promise<void> {
+  async enqueue(chat: ChatOrId, options: EnqueueOptions = {}): Promise<void> {
     const { db, bells } = this.dependencies
     const chatId = typeof chat === 'string' ? chat : chat.id
+    const { transaction: join, ...ring } = options
     const want = (pending: PendingSettings, transaction: Transaction) =>
       this.want(chatId, { delayMs: options.delayMs ?? 0, pending }, transaction)
-    if (typeof chat === 'string') await db.transaction((transaction) => want({}, transaction))
-    else await chat.storePending(want)
-    await bells.ring(chatId, this.queue, options)
+    if (typeof chat === 'string') await db.transaction((transaction) => want({}, transaction), join)
+    else await chat.storePending(want, join)
+    if (join === undefined) await bells.ring(chatId, this.queue, ring)
+    else onceCommitted(join, () => bells.ring(chatId, this.queue, ring))
   }
 
   /** Records the wish that the ring announces. */

@@ -1,4 +1,5 @@
 import type { Transaction } from 'sequelize'
+import { onceCommitted } from '../../config/transaction.ts'
 import { chatNotFound } from '../../models/claims.ts'
 import type { Database } from '../../models/database.ts'
 import type { Models } from '../../models/index.ts'
@@ -21,6 +22,15 @@ export interface ChatDependencies {
   readonly readEvents: (chatId: string, options: EventsOptions) => EventReader
   /** The names of the tools that may stand in a chat's settings. */
   readonly toolNames: (chat: ChatRow) => ReadonlySet<string>
+}
+
+/** What an act of a chat can be made part of. */
+export interface InTransaction {
+  /**
+   * A transaction of the application's, of `mill.sequelize`, that reads committed data: `mill.transaction()` begins such a
+   * one. What is written is part of it; workers are woken and viewers are told once it is committed.
+   */
+  readonly transaction?: Transaction | undefined
 }
 
 /** One message of a transcript, with the calls that it requested. */
@@ -57,16 +67,30 @@ export abstract class ChatHandle {
     return readTranscript(this.deps.db, this.id)
   }
 
-  /** Runs `store` in a transaction with the settings that are not stored yet; what fails leaves them pending. */
-  async storePending<T>(store: (pending: PendingSettings, transaction: Transaction) => Promise<T>): Promise<T> {
-    const pending = await this.pending.resolve(() => this.systemTexts())
-    const stored = await this.deps.db.transaction((transaction) => store(pending, transaction))
-    this.pending.settle()
+  /**
+   * Runs `store` in a transaction, or as part of the one given, with the settings that are not stored yet; what fails, or
+   * is rolled back later, leaves them pending.
+   */
+  async storePending<T>(
+    store: (pending: PendingSettings, transaction: Transaction) => Promise<T>,
+    join?: Transaction,
+  ): Promise<T> {
+    const stored = await this.deps.db.transaction(async (transaction) => {
+      const pending = await this.pending.resolve(() => this.systemTexts(transaction), join)
+      return store(pending, transaction)
+    }, join)
+    this.pending.settle(join)
     return stored
   }
 
-  private async systemTexts(): Promise<string[]> {
-    return (await this.messages())
+  /** What the world outside the database is told of: now, or once the transaction is committed, or never. */
+  protected async afterwards(transaction: Transaction | undefined, tell: () => Promise<void>): Promise<void> {
+    if (transaction === undefined) await tell()
+    else onceCommitted(transaction, tell)
+  }
+
+  private async systemTexts(transaction: Transaction): Promise<string[]> {
+    return (await readTranscript(this.deps.db, this.id, transaction))
       .filter((message) => message.role === 'system')
       .map((message) => message.content ?? '')
   }

@@ -9,6 +9,7 @@ import { cancelTurn } from '../../models/wishes.ts'
 import { ArgumentError, ToolCallRunningError } from '../errors.ts'
 import { eventToolCall } from '../events/tool-call.ts'
 import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
+import type { InTransaction } from './chat-handle.ts'
 import { ChatReadings } from './chat-readings.ts'
 
 export interface WakeOptions {
@@ -76,18 +77,20 @@ export abstract class ChatRequests extends ChatReadings {
    */
   async queue(
     text: string,
-    options: WakeOptions & { readonly steer?: boolean; readonly owner?: Json } = {},
+    options: WakeOptions & InTransaction & { readonly steer?: boolean; readonly owner?: Json } = {},
   ): Promise<QueuedMessageRecord> {
     requireText(text, this.id)
     const { db, models, ports, publish } = this.deps
-    const { steer = true, owner = null, wake = true } = options
+    const { steer = true, owner = null, wake = true, transaction: join } = options
     const id = uuid()
     const row = await this.storePending(async (pending, transaction) => {
       if (Object.keys(pending).length > 0) await saveSettings(db, this.id, pending, transaction)
       return enqueueMessage(db, { chatId: this.id, id, content: text, steer, owner, wake }, transaction)
+    }, join)
+    await this.afterwards(join, async () => {
+      publish(this.id, { type: 'queued', queuedId: id, content: text, steer })
+      if (wake) await ports.bell.ring(this.id, 'complete')
     })
-    publish(this.id, { type: 'queued', queuedId: id, content: text, steer })
-    if (wake) await ports.bell.ring(this.id, 'complete')
     return recordOf(models.QueuedMessage, row)
   }
 

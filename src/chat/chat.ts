@@ -11,13 +11,15 @@ import type { LoopPorts, OnChunk, Verb } from '../loop/run-context.ts'
 import { latestMessage } from '../loop/transcript.ts'
 import { type CompactOptions, compactOptions, problemsOf } from '../tools/compaction-options.ts'
 import { type AddedMessageInput, messageToAdd } from './added-message.ts'
-import type { Message } from './chat-handle.ts'
+import type { InTransaction, Message } from './chat-handle.ts'
 import { ChatRequests, requireText } from './chat-requests.ts'
 
 export interface AskOptions {
   /** Also ask for the chat to be run by a worker, as `jobs.complete.enqueue` does. */
   readonly enqueue?: boolean
 }
+
+export interface AskLaterOptions extends AskOptions, InTransaction {}
 
 /**
  * One conversation. The object is a handle: what it says is read from the database each time, except `id`, `agent`,
@@ -31,34 +33,49 @@ export class Chat extends ChatRequests {
    * @throws everything that {@link complete} throws.
    */
   async ask(text: string, options: AskOptions = {}, onChunk?: OnChunk): Promise<Message | null> {
+    if ('transaction' in options && options.transaction !== undefined) {
+      throw new ArgumentError(
+        `ask() of chat ${this.id} can't be part of a transaction, since the model would be asked inside it: ` +
+          'use askLater(), and complete() after the commit.',
+        { chatId: this.id },
+      )
+    }
     await this.askLater(text, options)
     return this.complete(onChunk)
   }
 
-  /** Adds a user message as {@link ask} does, without running anything. (S52) */
-  async askLater(text: string, options: AskOptions = {}): Promise<this> {
+  /**
+   * Adds a user message as {@link ask} does, without running anything. (S52)
+   * @throws {PendingToolCallsError} while the last answer's calls are open; nothing is written then. (S42)
+   * @throws {ArgumentError} for a text that no message has, or a transaction that can't be joined.
+   */
+  async askLater(text: string, options: AskLaterOptions = {}): Promise<this> {
     requireText(text, this.id)
     const messageId = uuid()
     const messageIds = new Map<string, string>()
-    const staged = await this.storePending((pending, transaction) =>
-      stageMessage(
-        this.deps.db,
-        {
-          chatId: this.id,
-          message: { id: messageId, content: text },
-          want: options.enqueue === true,
-          pending,
-          toMessage: (queued) => {
-            const id = messageIds.get(queued.id) ?? uuid()
-            messageIds.set(queued.id, id)
-            return userMessage(this.id, id, queued.content)
+    const staged = await this.storePending(
+      (pending, transaction) =>
+        stageMessage(
+          this.deps.db,
+          {
+            chatId: this.id,
+            message: { id: messageId, content: text },
+            want: options.enqueue === true,
+            pending,
+            toMessage: (queued) => {
+              const id = messageIds.get(queued.id) ?? uuid()
+              messageIds.set(queued.id, id)
+              return userMessage(this.id, id, queued.content)
+            },
           },
-        },
-        transaction,
-      ),
+          transaction,
+        ),
+      options.transaction,
     )
-    this.#tellStaged(staged, messageIds)
-    if (staged.kind === 'queued' || options.enqueue === true) await this.deps.ports.bell.ring(this.id, 'complete')
+    await this.afterwards(options.transaction, async () => {
+      this.#tellStaged(staged, messageIds)
+      if (staged.kind === 'queued' || options.enqueue === true) await this.deps.ports.bell.ring(this.id, 'complete')
+    })
     return this
   }
 

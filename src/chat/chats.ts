@@ -1,3 +1,4 @@
+import type { Transaction } from 'sequelize'
 import { v7 as uuid } from 'uuid'
 import * as z from 'zod'
 import type { ChatRecord } from '../../models/chat.ts'
@@ -6,7 +7,7 @@ import { insertChat } from '../../models/staging.ts'
 import { lookAtChat } from '../../models/transcript.ts'
 import { ArgumentError, MissingAgentError } from '../errors.ts'
 import { Chat } from './chat.ts'
-import type { ChatDependencies } from './chat-handle.ts'
+import type { ChatDependencies, InTransaction } from './chat-handle.ts'
 
 /** What a new chat is made with. */
 export interface NewChat {
@@ -39,8 +40,9 @@ export class Chats {
    * Makes a chat.
    * @throws {ArgumentError} for an option that no chat has.
    * @throws {MissingAgentError} when this process does not know the agent.
+   * @throws {ArgumentError} for a transaction that can't be joined.
    */
-  async create(options: NewChat = {}): Promise<Chat> {
+  async create(options: NewChat = {}, { transaction: join }: InTransaction = {}): Promise<Chat> {
     const parsed = schema.safeParse(options)
     if (!parsed.success) {
       const problems = parsed.error.issues
@@ -54,20 +56,27 @@ export class Chats {
       throw new MissingAgentError(`This process has no agent ${JSON.stringify(name)}. Give it to connect({ agents }).`)
     }
     const id = uuid()
-    await insertChat(this.#deps.db, {
+    const { db } = this.#deps
+    const row = {
       id,
       agent: name,
       model: model ?? null,
       provider: provider ?? null,
       owner: owner ?? null,
       settings: {},
-    })
-    return this.find(id)
+    }
+    if (join === undefined) await insertChat(db, row)
+    else await db.transaction((transaction) => insertChat(db, row, transaction), join)
+    return this.#look(id, join)
   }
 
   /** @throws {ChatNotFoundError} when there is no such chat. */
   async find(id: string): Promise<Chat> {
-    const look = typeof id === 'string' ? await lookAtChat(this.#deps.db, id) : null
+    return this.#look(id)
+  }
+
+  async #look(id: string, transaction?: Transaction): Promise<Chat> {
+    const look = typeof id === 'string' ? await lookAtChat(this.#deps.db, id, transaction) : null
     if (look === null) throw chatNotFound(String(id))
     return new Chat(look.chat, this.#deps)
   }

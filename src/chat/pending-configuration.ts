@@ -1,3 +1,5 @@
+import type { Transaction } from 'sequelize'
+import { fateOf } from '../../config/transaction.ts'
 import type { ChatRow, ChatSettings } from '../../models/rows.ts'
 import type { PendingSettings } from '../../models/settings.ts'
 import { ArgumentError } from '../errors.ts'
@@ -5,14 +7,25 @@ import { type CompactionOptions, compactionOptions, problemsOf } from '../tools/
 import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 import type { Tool } from '../tools/tool.ts'
 
+/** What the setters of a chat object changed since it was stored. */
+interface Changes {
+  readonly model?: string | null
+  readonly provider?: string | null
+  readonly settings?: true
+  /** The system messages that there are to be; undefined = those that are stored. */
+  readonly replaced?: readonly string[]
+  readonly appended: readonly string[]
+}
+
+const none: Changes = { appended: [] }
+
 /** What was configured on a chat object and is not stored yet. */
 export class PendingConfiguration {
   readonly #chatId: string
   #settings: ChatSettings
-  #changes: { model?: string | null; provider?: string | null; settings?: true } = {}
-  /** Null = no system message; each text is one. Undefined = as stored. */
-  #replaced: readonly string[] | undefined
-  #appended: string[] = []
+  #changes: Changes = none
+  /** What was stored in a transaction of the application's that may yet be rolled back. */
+  #joined: { readonly transaction: Transaction; readonly changes: Changes } | null = null
   /** Tools that came as objects: this object's own runs can use them without their being registered. */
   #tools = new Map<string, Tool>()
 
@@ -26,15 +39,14 @@ export class PendingConfiguration {
   }
 
   isChanged(): boolean {
-    return Object.keys(this.#changes).length > 0 || this.#replaced !== undefined || this.#appended.length > 0
+    return this.#unstored(undefined) !== none
   }
 
   setModel(model: string | null, provider: string | undefined): void {
     if (model !== null && (typeof model !== 'string' || model === '')) {
       throw this.#bad(`withModel takes the id of a model or null, not ${JSON.stringify(model)}`)
     }
-    this.#changes.model = model
-    this.#changes.provider = provider ?? null
+    this.#changes = { ...this.#changes, model, provider: provider ?? null }
   }
 
   setInstructions(text: string | null, append: boolean): void {
@@ -42,12 +54,11 @@ export class PendingConfiguration {
     if (text !== null && !isWithinLimit(text)) {
       throw this.#bad(`withInstructions takes ${TEXT_LIMIT_BYTES} bytes of text at most`)
     }
-    if (append && text !== null) {
-      this.#appended.push(text)
-      return
-    }
-    this.#replaced = text === null ? [] : [text]
-    this.#appended = []
+    const { replaced, appended, ...others } = this.#changes
+    this.#changes =
+      append && text !== null
+        ? { ...this.#changes, appended: [...appended, text] }
+        : { ...others, replaced: text === null ? [] : [text], appended: [] }
   }
 
   setTemperature(temperature: number | null): void {
@@ -88,23 +99,40 @@ export class PendingConfiguration {
     this.#set('tools', [...new Set([...(this.#settings.tools ?? []), ...names])])
   }
 
-  /** What the next verb stores. `stored` reads the system messages as they are, where they are needed. */
-  async resolve(stored: () => Promise<readonly string[]>): Promise<PendingSettings> {
-    const { model, provider, settings } = this.#changes
-    const speaks = this.#replaced !== undefined || this.#appended.length > 0
+  /**
+   * What the next verb stores. `stored` reads the system messages as they are, where they are needed. What an earlier verb
+   * stored in the same transaction `join` is left out; what another, open one stored is not certain yet.
+   */
+  async resolve(stored: () => Promise<readonly string[]>, join?: Transaction): Promise<PendingSettings> {
+    const { model, provider, settings, replaced, appended } = this.#unstored(join)
+    const speaks = replaced !== undefined || appended.length > 0
     return {
       ...(model === undefined ? {} : { model }),
       ...(provider === undefined ? {} : { provider }),
       ...(settings === undefined ? {} : { settings: this.#settings }),
-      ...(speaks ? { instructions: [...(this.#replaced ?? (await stored())), ...this.#appended] } : {}),
+      ...(speaks ? { instructions: [...(replaced ?? (await stored())), ...appended] } : {}),
     }
   }
 
-  /** Everything is stored. */
-  settle(): void {
-    this.#changes = {}
-    this.#replaced = undefined
-    this.#appended = []
+  /** Everything is stored, or is once the transaction `join` is committed. */
+  settle(join?: Transaction): void {
+    const changes = join === undefined ? none : this.#unstored(undefined)
+    this.#joined = join === undefined || changes === none ? null : { transaction: join, changes }
+    this.#changes = none
+  }
+
+  /** What is not stored as far as the transaction `join`, or anyone, can see. */
+  #unstored(join: Transaction | undefined): Changes {
+    if (this.#joined === null) return this.#changes
+    const { transaction, changes } = this.#joined
+    const fate = fateOf(transaction)
+    if (fate === 'committed') this.#joined = null
+    if (fate === 'rolledBack') {
+      this.#changes = together(changes, this.#changes)
+      this.#joined = null
+    }
+    if (fate === 'open' && transaction !== join) return together(changes, this.#changes)
+    return this.#changes
   }
 
   /** Drops what was not stored; tools that came as objects stay. */
@@ -117,10 +145,15 @@ export class PendingConfiguration {
   #set<Key extends keyof ChatSettings>(key: Key, value: NonNullable<ChatSettings[Key]> | null): void {
     const { [key]: _, ...rest } = this.#settings
     this.#settings = value === null ? rest : { ...rest, [key]: value }
-    this.#changes.settings = true
+    this.#changes = { ...this.#changes, settings: true }
   }
 
   #bad(message: string): ArgumentError {
     return new ArgumentError(`${message} (chat ${this.#chatId}).`, { chatId: this.#chatId })
   }
+}
+
+function together(older: Changes, newer: Changes): Changes {
+  const appended = newer.replaced === undefined ? [...older.appended, ...newer.appended] : newer.appended
+  return { ...older, ...newer, appended }
 }
