@@ -80,11 +80,11 @@ export function isLockConflict(error: unknown): boolean {
 export async function inTransaction<Result>(
   sequelize: Sequelize,
   work: (transaction: Transaction) => Promise<Result>,
-  { attempts = ATTEMPTS, sleep = wait, random = Math.random, begin = {} }: RetryOptions = {},
+  { attempts = ATTEMPTS, sleep = wait, random = Math.random, begin }: RetryOptions = {},
 ): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await sequelize.transaction(begin, work)
+      return await (begin === undefined ? sequelize.transaction(work) : sequelize.transaction(begin, work))
     } catch (error) {
       if (attempt >= attempts || !isLockConflict(error)) throw error
       await sleep(Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS) * (0.5 + random()))
