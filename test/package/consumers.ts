@@ -23,7 +23,7 @@ export async function run(): Promise<ChatEvent['type'] | undefined> {
   const chat = await mill.chats.create({ agent })
   const rows = await mill.models.Chat.findAll({ where: { owner: 'someone' } })
   const owner: string | null | undefined = rows[0]?.owner
-  if (owner === null || migrations.length === 0) throw new ToolError('none')
+  if (owner === null || migrations === undefined) throw new ToolError('none')
   for await (const event of chat.events()) return event.type
   await mill.close()
   return undefined

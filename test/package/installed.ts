@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, sep } from 'node:path'
@@ -82,6 +83,8 @@ async function link(folder: string, tarball: string): Promise<void> {
   const { bin } = manifestSchema.parse(JSON.parse(await readFile(join(own, 'package.json'), 'utf8')))
   await mkdir(join(modules, '.bin'))
   for (const [name, script] of Object.entries(bin)) {
+    // As npm does: a command that is not there is no command.
+    if (!existsSync(join(own, script))) continue
     await chmod(join(own, script), 0o755)
     await symlink(join('../threadmill', script), join(modules, '.bin', name))
   }
