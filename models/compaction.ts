@@ -97,6 +97,22 @@ export async function releaseCompaction(
   return rows === 1
 }
 
+/**
+ * Gives back a chat whose summary was cancelled while its turn was at rest: the cancel is met, the turn stays as it ended,
+ * and the wish goes unless something newer waits. False = it was no longer held; nothing changed then.
+ */
+export async function releaseCancelledCompaction(db: Database, key: ClaimKey): Promise<boolean> {
+  const { now } = db.dialect
+  const rows = await db.write(
+    `UPDATE ${db.tables.chats} SET claimed_by = NULL, claimed_until = NULL, ` +
+      'wanted_at = CASE WHEN wanted_seq <= cancel_seq AND NOT EXISTS ' +
+      `(SELECT 1 FROM ${db.tables.queuedMessages} q WHERE q.chat_id = $chatId) THEN NULL ELSE wanted_at END, ` +
+      `cancel_turn = NULL, updated_at = ${now} WHERE id = $chatId AND claimed_by = $claimId AND claimed_until > ${now}`,
+    { chatId: key.chatId, claimId: key.claimId },
+  )
+  return rows === 1
+}
+
 /** What the latest answered attempt reported: how much of the context the chat took up then. */
 export interface MeasuredContext {
   readonly messageId: string

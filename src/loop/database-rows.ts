@@ -1,5 +1,11 @@
 import { chatNotFound, releaseChat } from '../../models/claims.ts'
-import { commitSummary, countCompaction, readMeasuredContext, releaseCompaction } from '../../models/compaction.ts'
+import {
+  commitSummary,
+  countCompaction,
+  readMeasuredContext,
+  releaseCancelledCompaction,
+  releaseCompaction,
+} from '../../models/compaction.ts'
 import type { Database } from '../../models/database.ts'
 import { lookAtChat, readQueue, readRecent, readRemembered, readToolCalls } from '../../models/transcript.ts'
 import {
@@ -38,6 +44,7 @@ export function databaseRows(db: Database, ttlMs: number): RowsPort {
     countCompaction: (key) => countCompaction(db, key),
     commitSummary: (key, summary) => commitSummary(db, key, summary),
     releaseCompaction: (key, release) => releaseCompaction(db, key, release),
+    releaseCancelledCompaction: (key) => releaseCancelledCompaction(db, key),
     openUsage: (usage) => openUsage(db, usage),
     closeUsage: (id, closing) => closeUsage(db, id, closing),
     closeOrphanedUsages: (chatId, claimToken) => closeOrphanedUsages(db, chatId, claimToken),

@@ -66,6 +66,7 @@ export interface RowsPort {
   countCompaction(key: ClaimKey): Promise<boolean>
   commitSummary(key: ClaimKey, summary: NewSummary): Promise<boolean>
   releaseCompaction(key: ClaimKey, release: { seen: number; wish: CompactWishAfter }): Promise<boolean>
+  releaseCancelledCompaction(key: ClaimKey): Promise<boolean>
   openUsage(usage: NewUsage): Promise<void>
   closeUsage(id: string, closing: UsageClosing): Promise<void>
   closeOrphanedUsages(chatId: string, claimToken: number): Promise<void>

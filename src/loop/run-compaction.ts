@@ -1,4 +1,4 @@
-import type { Untaken } from '../../models/claims.ts'
+import { claimLost, type Untaken } from '../../models/claims.ts'
 import type { CompactWishAfter } from '../../models/compaction.ts'
 import type { TranscriptMessage } from '../../models/rows.ts'
 import {
@@ -19,7 +19,7 @@ import type { HeldClaim } from './ports.ts'
 import { readRows } from './read-rows.ts'
 import { type LoopPorts, RunContext } from './run-context.ts'
 import { settleCancelled } from './settle-cancelled.ts'
-import { abandonedCalls, openCalls } from './transcript.ts'
+import { abandonedCalls, hasPendingWork, openCalls } from './transcript.ts'
 
 export interface CompactionOrder {
   readonly chatId: string
@@ -119,10 +119,14 @@ async function summarise(run: RunContext, order: CompactionOrder): Promise<Trans
   }
 }
 
-/** The cancel is of the turn as well: what it left open is closed. */
+/** The cancel is of an unanswered turn as well: what it left open is closed. One that was answered stays answered. */
 async function settle(run: RunContext): Promise<never> {
   await run.refresh()
-  await settleCancelled(run, [...abandonedCalls(run.transcript), ...openCalls(run.transcript)])
+  if (hasPendingWork(run.transcript)) {
+    await settleCancelled(run, [...abandonedCalls(run.transcript), ...openCalls(run.transcript)])
+  } else if (!(await run.ports.rows.releaseCancelledCompaction(run.claim))) {
+    throw claimLost(run.chat.id)
+  }
   throw cancelled(run.chat.id)
 }
 

@@ -1,9 +1,9 @@
 import type { ModelRequest, RequestMessage } from '../providers/provider.ts'
 import type { CompactionPlan } from './compaction-plan.ts'
 import { CHARACTERS_PER_TOKEN, charactersOf, sum, tokensOf } from './context-size.ts'
-import { fit } from './fit.ts'
 import { requestMessages, toolSpecs } from './request.ts'
 import type { Configuration, RunContext } from './run-context.ts'
+import { shorten } from './shorten.ts'
 import { newestSummary } from './transcript.ts'
 
 /** How a summary is to be made. */
@@ -53,7 +53,7 @@ function fitted(
 ): readonly RequestMessage[] {
   const tools = JSON.stringify(toolSpecs(configuration)).length
   const size = tools + sum(messages.map((message) => (message.content ?? '').length))
-  return tokensOf(size) < window ? messages : fit(messages, window * share * CHARACTERS_PER_TOKEN - tools)
+  return tokensOf(size) < window ? messages : shorten(messages, window * share * CHARACTERS_PER_TOKEN - tools)
 }
 
 /** Characters of everything that a summary replaces, an earlier summary included. */

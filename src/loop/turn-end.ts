@@ -1,4 +1,4 @@
-import type { Failure } from '../../models/rows.ts'
+import type { Failure, TranscriptMessage } from '../../models/rows.ts'
 import type { RunContext } from './run-context.ts'
 import { hasPendingWork, latestResponse } from './transcript.ts'
 
@@ -8,11 +8,17 @@ import { hasPendingWork, latestResponse } from './transcript.ts'
 /** Tells the agent that the turn is answered, where it is and where it was not told yet. Returns whether it told. */
 export async function tellAnswered(run: RunContext): Promise<boolean> {
   const { turn, endedTurn, cancelledTurn } = run.chat
-  const message = latestResponse(run.transcript)
   if (endedTurn === turn || cancelledTurn === turn) return false
+  const message = latestResponse(run.transcript) ?? (await summarisedResponse(run))
   if (message?.role !== 'assistant' || hasPendingWork(run.transcript)) return false
   await run.ports.tellTurnEnd(run.chat, { kind: 'answered', turn, message })
   return true
+}
+
+/** The latest response where a summary stands for it too, so that the run did not read it. */
+async function summarisedResponse(run: RunContext): Promise<TranscriptMessage | null> {
+  if (run.look.summaryThrough === null) return null
+  return latestResponse(await run.ports.rows.transcript(run.chat.id, null))
 }
 
 export async function tellCancelled(run: RunContext): Promise<void> {

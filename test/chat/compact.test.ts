@@ -210,6 +210,41 @@ onEachDatabase('Summarising a chat on demand', (kind) => {
     expect([row.cancelTurn, row.claimedBy, row.wantedAt]).to.eql([null, null, null])
   })
 
+  it('leaves an answered turn as it ended when its summary is cancelled; an unanswered one is cancelled with it', async () => {
+    const told: string[] = []
+    const agent = defineAgent({ name: freshName(), onTurnEnd: (_, { kind }) => void told.push(kind) })
+    await bench.script([text(long('answer')), text(summary), text(summary)])
+    const mill = await bench.connect({ agents: [agent] })
+    const chat = await mill.chats.create({ agent })
+    await chat.ask(long('question'))
+    beforeNext(mill, 'commitSummary', () => chat.cancel())
+    expect(await errorFrom(() => chat.compact())).to.be.instanceOf(CancelledError)
+    expect(told).to.eql(['answered'])
+    const row = await chatRow(mill, chat)
+    expect([row.cancelledTurn, row.cancelTurn, row.claimedBy, row.wantedAt]).to.eql([null, null, null, null])
+    await chat.askLater('another')
+    beforeNext(mill, 'commitSummary', () => chat.cancel())
+    expect(await errorFrom(() => chat.compact())).to.be.instanceOf(CancelledError)
+    expect(told).to.eql(['answered', 'cancelled'])
+    expect((await chatRow(mill, chat)).cancelledTurn).to.equal(2)
+  })
+
+  it("tells the agent of a turn's end, though a summary stands for the answer by then (E01)", async () => {
+    const told: string[] = []
+    const agent = defineAgent({ name: freshName(), onTurnEnd: (_, outcome) => void told.push(outcome.kind) })
+    await bench.script([text(long('answer')), text(summary)])
+    const mill = await bench.connect({ agents: [agent] })
+    const chat = await mill.chats.create({ agent })
+    await chat.askLater(long('question'))
+    // One move by hand ends no turn; the run that finds it at rest does.
+    await chat.generate()
+    const before = told.length
+    await mill.models.Chat.update({ endedTurn: null }, { where: { id: chat.id } })
+    await chat.compact()
+    await chat.complete()
+    expect(told.slice(before)).to.eql(['answered'])
+  })
+
   it('drops a summary that comes back after the cancel, though nobody saw the cancel before (S67)', async () => {
     const held = gate(text(summary))
     await bench.script([held])

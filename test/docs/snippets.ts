@@ -17,7 +17,9 @@ export interface Snippet {
 
 /** The documents whose code has to be true. */
 export function documentsOf(root: string): string[] {
-  const pages = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md'))
+  const pages = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.md'),
+  )
   return ['README.md', ...pages.map((name) => `docs/${name}`)]
 }
 

@@ -10,7 +10,7 @@ const mark = '\n[... cut, too long to be summarised whole ...]\n'
  * summaries alone: a message that no request can hold must not keep its chat from ever being summarised. System messages
  * and the last message stay whole.
  */
-export function fit(messages: readonly RequestMessage[], budget: number): RequestMessage[] {
+export function shorten(messages: readonly RequestMessage[], budget: number): RequestMessage[] {
   const fitted = [...messages]
   for (;;) {
     const excess = sum(fitted.map(lengthOf)) - budget
