@@ -43,6 +43,7 @@ export function describe(event: ChatEvent): string {
       return event.toolCalls.map(({ name }) => name).join()
     case 'run.finished':
       return event.messageId ?? ''
+    case 'resync':
     case 'run.cancelled':
       return event.chatId
     case 'run.failed':
