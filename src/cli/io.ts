@@ -1,0 +1,19 @@
+import type { EventEmitter } from 'node:events'
+
+/** A stream that output goes to. A terminal gets colours and progress bars. */
+export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number }
+
+/** What a command has of the world around it. */
+export interface Io {
+  /** For what was asked for: it can be piped into another program. */
+  readonly stdout: Output
+  /** For everything said beside it. */
+  readonly stderr: Output
+  readonly stdin: AsyncIterable<string | Uint8Array>
+  /** The variables of the environment; left out, those of the process. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined
+  /** Where signals and errors that nobody caught are heard: the process itself. */
+  readonly process: EventEmitter
+  /** Ends the process at once. */
+  readonly exit: (code: number) => void
+}
