@@ -188,6 +188,10 @@ export class ChatRunningError extends StateError {
   readonly code = 'chat.running'
   override readonly retryable = true
 }
+/** The chat has not failed, so there is nothing to try again. */
+export class ChatNotFailedError extends StateError {
+  readonly code = 'chat.not_failed'
+}
 /** The chat's last answer asked for tools that have no result yet. */
 export class PendingToolCallsError extends StateError {
   readonly code = 'chat.pending_tool_calls'

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { type Job, UnrecoverableError, Worker } from 'bullmq'
 import type { Logger } from '../config/logger.ts'
 import { queueNames } from '../config/queues.ts'
@@ -26,6 +27,8 @@ export interface PoolOptions {
 
 const lockDurationMs = 30_000
 const pingLimitMs = 1_000
+/** Stands in Redis with every job that this process runs, so that an operator can find it. */
+const processName = `${hostname()}:${process.pid}`
 /** Attempts and deaths are counted in rows; BullMQ must never give a chat up by itself. */
 const stallsAllowed = 1_000_000
 
@@ -93,6 +96,7 @@ export class Pool {
       {
         connection,
         prefix,
+        name: processName,
         concurrency: concurrency[queue],
         lockDuration: lockDurationMs,
         maxStalledCount: stallsAllowed,

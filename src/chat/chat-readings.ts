@@ -8,6 +8,8 @@ import { hasPendingWork, isWaiting, openCalls } from '../loop/transcript.ts'
 import { type ChatCost, type ChatTokens, sumCost, sumTokens } from '../usage/totals.ts'
 import type { Message } from './chat-handle.ts'
 import { ChatSettings } from './chat-settings.ts'
+import type { Diagnosis } from './diagnose.ts'
+import { readDiagnosis } from './diagnosis.ts'
 
 /** What can be asked about a chat. Everything is read anew, from any process. */
 export abstract class ChatReadings extends ChatSettings {
@@ -50,6 +52,15 @@ export abstract class ChatReadings extends ChatSettings {
   /** Why the last turn was given up, until someone tries again; null when it was not. */
   async failure(): Promise<Failure | null> {
     return (await this.look()).chat.failure
+  }
+
+  /**
+   * Why the chat moves or does not: where it stands, who holds it, what it waits for, how far it got, and the one thing
+   * that is safe to do. It is read from rows alone, so it says the same in every process.
+   * @throws {ChatNotFoundError} when the chat was deleted.
+   */
+  async diagnosis(): Promise<Diagnosis> {
+    return readDiagnosis(this.deps.db, this.id)
   }
 
   /** The open calls that need a decision, in the order in which the model made them; ready for {@link approve} and {@link deny}. (S33, S44) */

@@ -3,12 +3,24 @@ import { Command, CommanderError } from 'commander'
 import { z } from 'zod'
 import { Cli, type CommonOptions, type Registration } from './cli.ts'
 import { registerCompletions } from './commands/completions.ts'
+import { registerEnqueue } from './commands/enqueue.ts'
+import { registerMigrate } from './commands/migrate.ts'
+import { registerRetry } from './commands/retry.ts'
+import { registerStatus } from './commands/status.ts'
+import { registerWorker } from './commands/worker.ts'
 import { withoutSecrets } from './complain.ts'
 import { exitCodes, exitCodesHelp } from './exit-codes.ts'
 import type { Io } from './io.ts'
 
 /** Every command, in the order of the help. Completions come last, because they are made from those before them. */
-const registrations: readonly Registration[] = [registerCompletions]
+const registrations: readonly Registration[] = [
+  registerWorker,
+  registerMigrate,
+  registerEnqueue,
+  registerStatus,
+  registerRetry,
+  registerCompletions,
+]
 
 const introduction = `
 Settings come from options, then from the environment, then from embedded services (SQLite and a private Redis in

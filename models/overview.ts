@@ -1,0 +1,64 @@
+import type { Database } from './database.ts'
+
+// What an operator asks of all chats at once. These statements look at every chat: they are not for the hot path.
+
+/**
+ * Where a chat stands, the first that fits: `running` (a process holds it), `failed` (given up until somebody tries again),
+ * `due` (a worker should take it now), `put off` (workers lacked its agent or a tool), `wanted` (later: a delay, a retry),
+ * `parked` (waits for something outside), `idle`.
+ */
+export const chatStates = ['running', 'failed', 'due', 'put off', 'wanted', 'parked', 'idle'] as const
+export type ChatState = (typeof chatStates)[number]
+
+export interface ChatTotals {
+  readonly chats: Readonly<Record<ChatState, number>>
+  /** How long the chat that is due longest has been due, in ms; null when none is. */
+  readonly oldestDueMs: number | null
+}
+
+/** How many chats stand where, by the database's clock. */
+export async function chatTotals(db: Database): Promise<ChatTotals> {
+  const { now } = db.dialect
+  const rows = await db.read(
+    `SELECT state, COUNT(*) AS chats, MIN(wanted_at) AS oldest, ${now} AS databaseNow FROM (SELECT wanted_at, CASE ` +
+      `WHEN claimed_until > ${now} THEN 'running' WHEN failure IS NOT NULL THEN 'failed' ` +
+      `WHEN wanted_at <= ${now} THEN 'due' WHEN wanted_at IS NOT NULL AND put_off > 0 THEN 'put off' ` +
+      `WHEN wanted_at IS NOT NULL THEN 'wanted' WHEN parked = 1 THEN 'parked' ELSE 'idle' END AS state ` +
+      `FROM ${db.tables.chats}) s GROUP BY state`,
+    {},
+  )
+  const found = new Map(rows.map((row) => [row.state, row]))
+  const due = found.get('due')
+  const countOf = (state: ChatState) => Number(found.get(state)?.chats ?? 0)
+  return {
+    chats: Object.fromEntries(chatStates.map((state) => [state, countOf(state)])) as Record<ChatState, number>,
+    oldestDueMs:
+      due === undefined
+        ? null
+        : db.dialect.readTime(due.databaseNow).getTime() - db.dialect.readTime(due.oldest).getTime(),
+  }
+}
+
+/** The database's clock. */
+export async function databaseClock(db: Database): Promise<Date> {
+  const [row] = await db.read(`SELECT ${db.dialect.now} AS databaseNow`, {})
+  return db.dialect.readTime(row?.databaseNow)
+}
+
+/**
+ * Ids of chats that failed and that nobody runs, in the order of their ids.
+ * @param options.code only failures with this code. `after`: the last id of the page before.
+ */
+export async function failedChats(
+  db: Database,
+  options: { readonly code: string | null; readonly after: string; readonly limit: number },
+): Promise<string[]> {
+  const { now } = db.dialect
+  const rows = await db.read(
+    `SELECT id FROM ${db.tables.chats} WHERE id > $after AND failure IS NOT NULL AND (claimed_until IS NULL OR claimed_until <= ${now}) ` +
+      (options.code === null ? '' : `AND ${db.dialect.jsonText('failure', '$.code')} = $code `) +
+      `ORDER BY id LIMIT ${Math.trunc(options.limit)}`,
+    { after: options.after, ...(options.code === null ? {} : { code: options.code }) },
+  )
+  return rows.map((row) => row.id as string)
+}

@@ -1,0 +1,114 @@
+import type { ChatState } from '../../models/overview.ts'
+import type { Bell, Failure, Role, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
+import type { ChatLook } from '../../models/transcript.ts'
+import { isPaused, isWaiting, openCalls } from '../loop/transcript.ts'
+import { type Advice, adviceFor } from './diagnosis-advice.ts'
+
+/** The rows that a diagnosis rests on. */
+export interface Evidence extends Pick<ChatLook, 'chat' | 'claimed' | 'due' | 'queued'> {
+  readonly transcript: readonly TranscriptMessage[]
+  /** The database's clock. */
+  readonly now: Date
+  /** How many worker processes are connected to the queue that the chat needs; null = not known. */
+  readonly workers: number | null
+}
+
+/** A tool call that has to be settled from outside before the chat can go on. */
+export interface WaitsFor {
+  readonly toolCallId: string
+  readonly name: string
+  /** `approval`: somebody's decision. `result`: what the call paused on. */
+  readonly kind: 'approval' | 'result'
+}
+
+/** Why a chat moves or does not, as its rows say. Times are by the database's clock. */
+export interface Diagnosis {
+  readonly chatId: string
+  readonly agent: string | null
+  readonly state: ChatState
+  /** One sentence: what keeps it, or moves it. */
+  readonly why: string
+  /** The one thing that is safe to do about it. */
+  readonly advice: Advice
+  /** When it was looked at. */
+  readonly at: Date
+  /** Who holds it: the id and the number of the take, and when it lapses unless it is renewed; null when nobody does. */
+  readonly claim: {
+    readonly id: string
+    readonly token: number
+    readonly lapsesAt: Date
+    readonly lapsesInMs: number
+  } | null
+  /** What it is wanted for; null when nobody wants it. `inMs` is negative for how long it has been due. */
+  readonly wish: { readonly at: Date; readonly inMs: number; readonly queue: Bell } | null
+  readonly waitsFor: readonly WaitsFor[]
+  /** Whether a cancel of the turn waits to be carried out. */
+  readonly cancelPending: boolean
+  /** Messages that wait for their place in the transcript. */
+  readonly queued: number
+  readonly turn: number
+  /** Tool rounds of the turn so far. */
+  readonly rounds: number
+  /** Runs since the last stored message, those that died included. */
+  readonly attempts: number
+  /** How often workers have put it off. */
+  readonly putOff: number
+  /** The last message of the transcript: how far it got. */
+  readonly lastMessage: { readonly position: number; readonly role: Role; readonly at: Date } | null
+  readonly failure: Failure | null
+}
+
+/** Says of rows why their chat moves or does not. Pure. */
+export function diagnose(evidence: Evidence): Diagnosis {
+  const { chat, transcript, now, queued } = evidence
+  const state = stateOf(evidence)
+  const waitsFor = openCalls(transcript).filter(isWaiting).map(waitOf)
+  const last = transcript.at(-1)
+  const { why, advice } = adviceFor(state, evidence, waitsFor)
+  return {
+    chatId: chat.id,
+    agent: chat.agent,
+    state,
+    why,
+    advice,
+    at: now,
+    claim: claimOf(evidence),
+    wish:
+      chat.wantedAt === null
+        ? null
+        : { at: chat.wantedAt, inMs: chat.wantedAt.getTime() - now.getTime(), queue: chat.wantedQueue ?? 'complete' },
+    waitsFor,
+    cancelPending: chat.cancelTurn !== null && chat.cancelTurn === chat.turn,
+    queued: queued.total,
+    turn: chat.turn,
+    rounds: chat.rounds,
+    attempts: chat.attempts,
+    putOff: chat.putOff,
+    lastMessage: last === undefined ? null : { position: last.position, role: last.role, at: last.createdAt },
+    failure: chat.failure,
+  }
+}
+
+/** The same order as in `chatTotals`. */
+function stateOf({ chat, claimed, due }: Evidence): ChatState {
+  if (claimed) return 'running'
+  if (chat.failure !== null) return 'failed'
+  if (due) return 'due'
+  if (chat.wantedAt !== null) return chat.putOff > 0 ? 'put off' : 'wanted'
+  return chat.parked ? 'parked' : 'idle'
+}
+
+function claimOf({ chat, claimed, now }: Evidence): Diagnosis['claim'] {
+  if (!claimed || chat.claimedBy === null || chat.claimedUntil === null) return null
+  return {
+    id: chat.claimedBy,
+    token: chat.claimToken,
+    lapsesAt: chat.claimedUntil,
+    lapsesInMs: chat.claimedUntil.getTime() - now.getTime(),
+  }
+}
+
+function waitOf(call: ToolCallRow): WaitsFor {
+  const kind = call.approval === 'pending' && !isPaused(call) ? 'approval' : 'result'
+  return { toolCallId: call.toolCallId, name: call.name, kind }
+}

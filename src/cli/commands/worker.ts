@@ -1,0 +1,58 @@
+import { InvalidArgumentError, Option } from 'commander'
+import type { queueNames } from '../../../config/queues.ts'
+import type { Bell } from '../../../models/rows.ts'
+import type { Cli, CommonOptions, Registration } from '../cli.ts'
+import { connectionSettings, kebab } from '../setting-options.ts'
+
+/** How much a worker logs. */
+export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
+
+/** Options of `threadmill worker`; a number for each queue, where one was given. */
+export interface WorkerOptions extends CommonOptions, Partial<Record<Bell, number>> {
+  readonly app: string
+  readonly logLevel: (typeof logLevels)[number]
+}
+
+const works: Readonly<Record<Bell, string>> = {
+  complete: 'chats',
+  runTools: 'jobs that only run tools',
+}
+
+/** `threadmill worker --app FILE`: a process that runs chats. */
+export const registerWorker: Registration = (program, cli) => {
+  const command = program
+    .command('worker')
+    .description('run chats, until it is told to stop')
+    .requiredOption('--app <file>', 'the .ts or .js file whose default export is { agents, tools }')
+  for (const queue of Object.keys(works) as (keyof typeof queueNames)[]) {
+    command.addOption(
+      new Option(`--${kebab(queue)} <n>`, `how many ${works[queue]} run at once; 0 = none`).argParser(count),
+    )
+  }
+  command.addOption(new Option('--log-level <level>', 'how much is logged').choices(logLevels).default('info'))
+  cli
+    .common(
+      command,
+      [...connectionSettings, 'model', 'claimTtlMs', 'claimRenewMs', 'sweepEveryMs', 'shutdownGraceMs', 'databasePool'],
+      ['threadmill worker --app agents.ts', 'threadmill worker --app dist/agents.js --complete 50 --run-tools 0'],
+    )
+    .addHelpText('after', signals)
+    .action((options: WorkerOptions) => work(cli, options))
+}
+
+const signals = `
+SIGTERM, SIGINT and SIGHUP stop it: it takes no more jobs, ends the running moves or aborts them when the grace is over,
+gives the chats to other workers and exits with 0. A second signal ends it at once.`
+
+async function work(cli: Cli, options: WorkerOptions): Promise<void> {
+  const { runWorker } = await import('../worker/run-worker.ts')
+  await runWorker(cli, options)
+}
+
+const most = 10_000
+
+function count(text: string): number {
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
+  if (value >= 0 && value <= most) return value
+  throw new InvalidArgumentError(`It must be a whole number from 0 to ${most}.`)
+}

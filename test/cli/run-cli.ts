@@ -1,0 +1,95 @@
+import { EventEmitter } from 'node:events'
+import { Readable, Writable } from 'node:stream'
+import type { Io } from '../../src/cli/io.ts'
+import type { ConnectOptions } from '../../src/index.ts'
+
+/** Commands import what they work with when they run. Loaded in the same way, the program shares their classes. */
+const program = import('../../src/cli/program.ts')
+
+/** What a command came to. */
+export interface CliResult {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+/** A command that runs in this process. */
+export interface RunningCli {
+  readonly ended: Promise<CliResult>
+  out(): string
+  /** What the process would hear: signals, errors that nobody caught. */
+  readonly process: EventEmitter
+  /** Codes with which the process would have been ended at once. */
+  readonly exits: readonly number[]
+}
+
+export interface CliOptions {
+  readonly env?: Readonly<Record<string, string>>
+  readonly stdin?: string
+  readonly tty?: boolean
+}
+
+class Sink extends Writable {
+  text = ''
+  readonly isTTY: boolean
+
+  constructor(isTTY: boolean) {
+    super({ decodeStrings: false })
+    this.isTTY = isTTY
+  }
+
+  override _write(chunk: string | Buffer, _: string, done: () => void): void {
+    this.text += chunk.toString()
+    done()
+  }
+}
+
+/** Starts a command as the program would, in this process, with nothing of its environment. */
+export function startCli(argv: readonly string[], { env = {}, stdin = '', tty = false }: CliOptions = {}): RunningCli {
+  const stdout = new Sink(tty)
+  const stderr = new Sink(tty)
+  const exits: number[] = []
+  const io: Io = {
+    stdout,
+    stderr,
+    stdin: Readable.from(stdin === '' ? [] : [stdin]),
+    env,
+    process: new EventEmitter(),
+    exit: (code) => void exits.push(code),
+  }
+  return {
+    ended: program.then(({ main }) => main(argv, io)).then((code) => ({ code, out: stdout.text, err: stderr.text })),
+    out: () => stdout.text,
+    process: io.process,
+    exits,
+  }
+}
+
+/** Runs one to its end. */
+export function runCli(argv: readonly string[], options: CliOptions = {}): Promise<CliResult> {
+  return startCli(argv, options).ended
+}
+
+/** The variables that say what a bench's connections are told by options. */
+export function environmentOf(options: ConnectOptions): Record<string, string> {
+  const variables: Record<string, string | number | undefined> = {
+    DATABASE_URL: options.databaseUrl,
+    REDIS_URL: options.redisUrl,
+    OPENAI_API_KEY: options.openaiApiKey,
+    OPENAI_BASE_URL: options.openaiBaseUrl,
+    THREADMILL_MODEL: options.model,
+    THREADMILL_CLAIM_TTL_MS: options.claimTtlMs,
+    THREADMILL_SWEEP_EVERY_MS: options.sweepEveryMs,
+  }
+  return Object.fromEntries(
+    Object.entries(variables).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
+  )
+}
+
+/** The JSON values that a command wrote, one a line. */
+export function jsonLines(text: string): unknown[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as unknown)
+}

@@ -1,0 +1,80 @@
+import { Queue } from 'bullmq'
+import { queueNames } from '../config/queues.ts'
+import type { RedisClient } from '../config/redis-clients.ts'
+import type { Bell } from '../models/rows.ts'
+import type { RingData } from './bell.ts'
+
+/** What Redis holds of one queue. */
+export interface QueueView {
+  readonly queue: Bell
+  /** Rings that wait for a free worker. */
+  readonly waiting: number
+  readonly active: number
+  readonly delayed: number
+  /** The processes whose workers are connected, as host:pid; null where Redis does not tell. */
+  readonly workers: readonly string[] | null
+}
+
+/** The process that runs a chat's job. */
+export interface Runner {
+  /** host:pid. */
+  readonly process: string
+  readonly since: Date
+}
+
+/** Most active jobs that are searched for one chat's. */
+const searched = 10_000
+
+/** Reads the queues without changing anything. */
+export class QueueViews {
+  readonly #queues: readonly (readonly [Bell, Queue<RingData>])[]
+
+  constructor(connection: RedisClient, prefix: string) {
+    this.#queues = (Object.keys(queueNames) as Bell[]).map((name) => {
+      const queue = new Queue<RingData>(queueNames[name], { connection, prefix, skipVersionCheck: true })
+      // Whoever reads gets the error; without a listener it would end the process, too.
+      queue.on('error', () => {})
+      return [name, queue]
+    })
+  }
+
+  async all(): Promise<QueueView[]> {
+    return Promise.all(
+      this.#queues.map(async ([name, queue]) => {
+        const [counts, workers] = await Promise.all([
+          queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed'),
+          workersOf(queue),
+        ])
+        const { waiting = 0, prioritized = 0, active = 0, delayed = 0 } = counts
+        return { queue: name, waiting: waiting + prioritized, active, delayed, workers }
+      }),
+    )
+  }
+
+  /** Who runs the chat as a job; null when nobody does, or a caller's own process runs it without one. */
+  async runnerOf(chatId: string): Promise<Runner | null> {
+    for (const [, queue] of this.#queues) {
+      const jobs = await queue.getActive(0, searched)
+      const job = jobs.find((one) => one?.data.chatId === chatId && one.processedBy !== undefined)
+      if (job?.processedBy !== undefined && job.processedOn !== undefined) {
+        return { process: job.processedBy, since: new Date(job.processedOn) }
+      }
+    }
+    return null
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#queues.map(([, queue]) => queue.close()))
+  }
+}
+
+/** A worker has two connections, both of its name. Some servers don't list their clients. */
+async function workersOf(queue: Queue<RingData>): Promise<string[] | null> {
+  try {
+    const clients = await queue.getWorkers()
+    const names = clients.map((client) => /:w:(.+)$/.exec(client.rawname ?? '')?.[1] ?? client.addr ?? 'unknown')
+    return [...new Set(names)].sort()
+  } catch {
+    return null
+  }
+}
