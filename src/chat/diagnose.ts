@@ -1,11 +1,29 @@
 import type { ChatState } from '../../models/overview.ts'
-import type { Bell, Failure, Role, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
+import type { Bell, ChatRow, Failure, Role, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
 import type { ChatLook } from '../../models/transcript.ts'
 import { isPaused, isWaiting, openCalls } from '../loop/transcript.ts'
 import { type Advice, adviceFor } from './diagnosis-advice.ts'
 
 /** The rows that a diagnosis rests on. */
-export interface Evidence extends Pick<ChatLook, 'chat' | 'claimed' | 'due' | 'queued'> {
+export interface Evidence extends Pick<ChatLook, 'claimed' | 'due' | 'queued'> {
+  readonly chat: Pick<
+    ChatRow,
+    | 'id'
+    | 'agent'
+    | 'claimedBy'
+    | 'claimedUntil'
+    | 'claimToken'
+    | 'wantedAt'
+    | 'wantedQueue'
+    | 'attempts'
+    | 'putOff'
+    | 'rounds'
+    | 'failure'
+    | 'turn'
+    | 'cancelTurn'
+    | 'cancelledTurn'
+    | 'parked'
+  >
   readonly transcript: readonly TranscriptMessage[]
   /** The database's clock. */
   readonly now: Date

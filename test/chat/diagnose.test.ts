@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { type ChatState, chatStates } from '../../models/overview.ts'
-import type { ChatRow, Role, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
+import type { Role, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
 import { diagnose, type Evidence, type WaitsFor } from '../../src/chat/diagnose.ts'
 import type { Advice } from '../../src/chat/diagnosis-advice.ts'
 import { missingAgent } from '../../src/loop/ending.ts'
@@ -9,20 +9,13 @@ import { storedCall } from '../tools/rows.ts'
 const now = new Date('2026-03-01T12:00:00.000Z')
 const from = (seconds: number) => new Date(now.getTime() + seconds * 1_000)
 
-const untouched: ChatRow = {
+const untouched: Evidence['chat'] = {
   id: 'chat-1',
   agent: 'support',
-  model: null,
-  provider: null,
-  owner: null,
-  settings: {},
-  nextPosition: 2,
-  nextQueuePosition: 0,
   claimedBy: null,
   claimedUntil: null,
   claimToken: 3,
   wantedAt: null,
-  wantedSeq: 1,
   wantedQueue: null,
   attempts: 0,
   putOff: 0,
@@ -30,11 +23,8 @@ const untouched: ChatRow = {
   failure: null,
   turn: 2,
   cancelTurn: null,
-  cancelSeq: null,
   cancelledTurn: null,
   parked: false,
-  createdAt: from(-100),
-  updatedAt: from(-1),
 }
 
 function message(position: number, role: Role, toolCalls: ToolCallRow[] = []): TranscriptMessage {
@@ -66,7 +56,7 @@ const lapsed = { claimedBy: 'claim-1', claimedUntil: from(-5) }
 
 interface Line {
   readonly when: string
-  readonly chat?: Partial<ChatRow>
+  readonly chat?: Partial<Evidence['chat']>
   readonly transcript?: readonly TranscriptMessage[]
   readonly queued?: number
   readonly workers?: number

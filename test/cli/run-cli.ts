@@ -44,8 +44,8 @@ class Sink extends Writable {
   }
 }
 
-/** Starts a command as the program would, in this process, with nothing of its environment. */
-export function startCli(argv: readonly string[], { env = {}, stdin = '', tty = false }: CliOptions = {}): RunningCli {
+/** A world for a command that holds what it is given and keeps what it is told. */
+export function streamsOf(tty: boolean, { env = {}, stdin = '' }: Omit<CliOptions, 'tty'> = {}) {
   const stdout = new Sink(tty)
   const stderr = new Sink(tty)
   const exits: number[] = []
@@ -57,6 +57,12 @@ export function startCli(argv: readonly string[], { env = {}, stdin = '', tty = 
     process: new EventEmitter(),
     exit: (code) => void exits.push(code),
   }
+  return { io, stdout, stderr, exits }
+}
+
+/** Starts a command as the program would, in this process, with nothing of its environment. */
+export function startCli(argv: readonly string[], { tty = false, ...given }: CliOptions = {}): RunningCli {
+  const { io, stdout, stderr, exits } = streamsOf(tty, given)
   return {
     ended: program.then(({ main }) => main(argv, io)).then((code) => ({ code, out: stdout.text, err: stderr.text })),
     out: () => stdout.text,

@@ -17,10 +17,8 @@ export interface Snippet {
 
 /** The documents whose code has to be true. */
 export function documentsOf(root: string): string[] {
-  const pages = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).filter((name) =>
-    name.endsWith('.md'),
-  )
-  return ['README.md', ...pages.map((name) => `docs/${name}`)]
+  const pages = readdirSync(join(root, 'docs'), { recursive: true }).map(String)
+  return ['README.md', ...pages.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)]
 }
 
 /** Every block of TypeScript in a document, in its order. */

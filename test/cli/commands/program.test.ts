@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { Cli } from '../../../src/cli/cli.ts'
 import { exitCodesHelp } from '../../../src/cli/exit-codes.ts'
 import { makeProgram } from '../../../src/cli/program.ts'
-import { jsonLines, runCli, startCli } from '../run-cli.ts'
+import { jsonLines, runCli, streamsOf } from '../run-cli.ts'
 
 const secret = 'mysql://someone:s3cret@127.0.0.1:1/nothing'
 
@@ -20,7 +20,7 @@ describe('The threadmill program', function () {
   })
 
   it('shows an example in the help of every command', async () => {
-    const program = makeProgram(new Cli({ ...emptyIo() }))
+    const program = makeProgram(new Cli(streamsOf(false).io))
     const names = program.commands.map((command) => command.name()).filter((name) => name !== 'complete')
     expect(names).to.include.members(['worker', 'migrate', 'enqueue', 'status', 'retry', 'completions'])
     for (const name of names) {
@@ -94,12 +94,3 @@ describe('The threadmill program', function () {
     expect(on.err.includes('\u001b')).to.equal(process.env.NO_COLOR === undefined)
   })
 })
-
-function emptyIo() {
-  return { ...startIo(), env: {} }
-}
-
-function startIo() {
-  const { process: heard } = startCli(['--version'])
-  return { stdout: process.stdout, stderr: process.stderr, stdin: process.stdin, process: heard, exit: () => {} }
-}

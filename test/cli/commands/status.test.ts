@@ -120,7 +120,7 @@ onEachDatabase('threadmill status', (kind) => {
       expect(code).to.equal(0)
       expect(json()).to.include({ chats: null, oldestDueMs: null })
       expect(json().migrations.pending).to.include('0001-conversations')
-      expect((await status('--database-url', database.url)).out).to.include('0001-conversations: threadmill migrate')
+      expect((await status('--database-url', database.url)).out).to.match(/0001-conversations.*: threadmill migrate$/m)
     })
   })
 })
