@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { Readable, Writable } from 'node:stream'
+import { WriteStream } from 'node:tty'
 import type { Io } from '../../src/cli/io.ts'
 import type { ConnectOptions } from '../../src/index.ts'
 
@@ -32,10 +33,17 @@ export interface CliOptions {
 class Sink extends Writable {
   text = ''
   readonly isTTY: boolean
+  readonly #env: Readonly<Record<string, string>>
 
-  constructor(isTTY: boolean) {
+  constructor(isTTY: boolean, env: Readonly<Record<string, string>>) {
     super({ decodeStrings: false })
     this.isTTY = isTTY
+    this.#env = env
+  }
+
+  /** What a terminal says that is started with these variables. */
+  getColorDepth(): number {
+    return WriteStream.prototype.getColorDepth({ TERM: 'xterm', ...this.#env })
   }
 
   override _write(chunk: string | Buffer, _: string, done: () => void): void {
@@ -46,8 +54,8 @@ class Sink extends Writable {
 
 /** A world for a command that holds what it is given and keeps what it is told. */
 export function streamsOf(tty: boolean, { env = {}, stdin = '' }: Omit<CliOptions, 'tty'> = {}) {
-  const stdout = new Sink(tty)
-  const stderr = new Sink(tty)
+  const stdout = new Sink(tty, env)
+  const stderr = new Sink(tty, env)
   const exits: number[] = []
   const io: Io = {
     stdout,

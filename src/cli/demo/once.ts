@@ -1,4 +1,5 @@
 import type { Chat, Threadmill } from '../../index.ts'
+import { exitCodes as codes } from '../exit-codes.ts'
 import type { Follower, TurnEnd } from './follow.ts'
 import type { Interrupts } from './interrupts.ts'
 import type { DemoOptions } from './options.ts'
@@ -16,7 +17,12 @@ export interface Stage {
 }
 
 /** The code that each end of a turn has for a script. */
-export const exitCodes = { answered: 0, failed: 1, parked: 3, cancelled: 130 } as const
+export const exitCodes = {
+  answered: codes.ok,
+  failed: codes.failed,
+  parked: codes.waiting,
+  cancelled: codes.interrupted,
+} as const
 
 /** Answers one message, or goes on with a stored chat, and returns the exit code. */
 export async function runOnce(stage: Stage, options: DemoOptions): Promise<number> {

@@ -87,10 +87,10 @@ describe('The threadmill program', function () {
     expect(problem?.error.message).to.include('127.0.0.1:1/nothing does not answer')
   })
 
-  it('colours errors on a terminal only', async () => {
-    const on = await runCli(['migrate'], { env: { DATABASE_URL: secret }, tty: true })
-    const off = await runCli(['migrate'], { env: { DATABASE_URL: secret } })
-    expect(off.err).not.to.include('\u001b')
-    expect(on.err.includes('\u001b')).to.equal(process.env.NO_COLOR === undefined)
+  it('colours errors on a terminal only, and not there with NO_COLOR', async () => {
+    const env = { DATABASE_URL: secret }
+    expect((await runCli(['migrate'], { env })).err).not.to.include('\u001b')
+    expect((await runCli(['migrate'], { env, tty: true })).err).to.include('\u001b[31merror:')
+    expect((await runCli(['migrate'], { env: { ...env, NO_COLOR: '1' }, tty: true })).err).not.to.include('\u001b')
   })
 })
