@@ -1,7 +1,7 @@
 import type { ChatState } from '../../models/overview.ts'
 import type { Bell, ChatRow, Failure, Role, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
 import type { ChatLook } from '../../models/transcript.ts'
-import { isPaused, isWaiting, openCalls } from '../loop/transcript.ts'
+import { isPaused, isSummary, isWaiting, openCalls } from '../loop/transcript.ts'
 import { type Advice, adviceFor } from './diagnosis-advice.ts'
 
 /** The rows that a diagnosis rests on. */
@@ -22,6 +22,7 @@ export interface Evidence extends Pick<ChatLook, 'claimed' | 'due' | 'queued'> {
     | 'turn'
     | 'cancelTurn'
     | 'cancelledTurn'
+    | 'compactAt'
     | 'parked'
   >
   readonly transcript: readonly TranscriptMessage[]
@@ -59,6 +60,8 @@ export interface Diagnosis {
   } | null
   /** What it is wanted for; null when nobody wants it. `inMs` is negative for how long it has been due. */
   readonly wish: { readonly at: Date; readonly inMs: number; readonly queue: Bell } | null
+  /** When a summary of it is wanted, which holds nothing up; null when none is. */
+  readonly summaryAt: Date | null
   readonly waitsFor: readonly WaitsFor[]
   /** Whether a cancel of the turn waits to be carried out. */
   readonly cancelPending: boolean
@@ -81,7 +84,7 @@ export function diagnose(evidence: Evidence): Diagnosis {
   const { chat, transcript, now, queued } = evidence
   const state = stateOf(evidence)
   const waitsFor = openCalls(transcript).filter(isWaiting).map(waitOf)
-  const last = transcript.at(-1)
+  const last = transcript.findLast((message) => !isSummary(message))
   const { why, advice } = adviceFor(state, evidence, waitsFor)
   return {
     chatId: chat.id,
@@ -95,6 +98,7 @@ export function diagnose(evidence: Evidence): Diagnosis {
       chat.wantedAt === null
         ? null
         : { at: chat.wantedAt, inMs: chat.wantedAt.getTime() - now.getTime(), queue: chat.wantedQueue ?? 'complete' },
+    summaryAt: chat.compactAt,
     waitsFor,
     cancelPending: chat.cancelTurn !== null && chat.cancelTurn === chat.turn,
     queued: queued.total,

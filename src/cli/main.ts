@@ -8,7 +8,7 @@ const lingerMs = 2_000
 process.stdout.on('error', () => {})
 process.stderr.on('error', () => {})
 
-process.exitCode = await main(process.argv.slice(2), {
+const ended = main(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   // Looked at only by commands that read it: opening it would keep the process waiting for more.
@@ -18,4 +18,7 @@ process.exitCode = await main(process.argv.slice(2), {
   process,
   exit: (code) => process.exit(code),
 })
-setTimeout(() => process.exit(), lingerMs).unref()
+void ended.then((code) => {
+  process.exitCode = code
+  setTimeout(() => process.exit(), lingerMs).unref()
+})

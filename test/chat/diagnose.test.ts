@@ -24,6 +24,7 @@ const untouched: Evidence['chat'] = {
   turn: 2,
   cancelTurn: null,
   cancelledTurn: null,
+  compactAt: null,
   parked: false,
 }
 
@@ -31,7 +32,16 @@ function message(position: number, role: Role, toolCalls: ToolCallRow[] = []): T
   const empty = { thinkingText: null, thinkingSignature: null, rawReasoning: null, citations: null }
   const content = toolCalls.length > 0 ? null : 'words'
   return {
-    ...{ id: `message ${position}`, chatId: 'chat-1', position, role, content, finishReason: null, outcome: null },
+    ...{
+      id: `message ${position}`,
+      chatId: 'chat-1',
+      position,
+      role,
+      content,
+      finishReason: null,
+      outcome: null,
+      summaryThrough: null,
+    },
     ...empty,
     createdAt: from(-50 + position),
     updatedAt: from(-50 + position),
@@ -329,9 +339,17 @@ describe('The diagnosis of a chat', () => {
     })
   })
 
+  it('knows of a wish for a summary, and takes no summary for a message', () => {
+    const summary = { ...message(2, 'user'), summaryThrough: 1 }
+    const found = diagnose(evidenceOf({ ...base, chat: { compactAt: from(-1) }, transcript: [...answered, summary] }))
+    expect(found).to.deep.include({ state: 'idle', summaryAt: from(-1) })
+    expect(found.advice.act).to.equal('nothing')
+    expect(found.lastMessage?.position).to.equal(1)
+  })
+
   it('knows no claim that lapsed, and no cancel of an earlier turn', () => {
     const found = diagnose(evidenceOf({ ...base, chat: { ...lapsed, cancelTurn: 1 }, transcript: [] }))
-    expect(found).to.include({ claim: null, wish: null, cancelPending: false, lastMessage: null })
+    expect(found).to.include({ claim: null, wish: null, cancelPending: false, lastMessage: null, summaryAt: null })
   })
 })
 

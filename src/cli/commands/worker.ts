@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander'
-import type { queueNames } from '../../../config/queues.ts'
+import { queueNames } from '../../../config/queues.ts'
 import type { Bell } from '../../../models/rows.ts'
 import type { Cli, CommonOptions, Registration } from '../cli.ts'
 import { connectionSettings, kebab } from '../setting-options.ts'
@@ -16,6 +16,7 @@ export interface WorkerOptions extends CommonOptions, Partial<Record<Bell, numbe
 const works: Readonly<Record<Bell, string>> = {
   complete: 'chats',
   runTools: 'jobs that only run tools',
+  compact: 'jobs that only make summaries',
 }
 
 /** `threadmill worker --app FILE`: a process that runs chats. */
@@ -24,7 +25,7 @@ export const registerWorker: Registration = (program, cli) => {
     .command('worker')
     .description('run chats, until it is told to stop')
     .requiredOption('--app <file>', 'the .ts or .js file whose default export is { agents, tools }')
-  for (const queue of Object.keys(works) as (keyof typeof queueNames)[]) {
+  for (const queue of Object.keys(queueNames) as Bell[]) {
     command.addOption(
       new Option(`--${kebab(queue)} <n>`, `how many ${works[queue]} run at once; 0 = none`).argParser(count),
     )

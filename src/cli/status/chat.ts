@@ -38,6 +38,7 @@ function linesOf(diagnosis: Diagnosis, runner: Runner | null): string[] {
     ['claim', claim && `number ${claim.token}, lapses in ${seconds(claim.lapsesInMs)} unless it is renewed`],
     ['run by', runner && `${runner.process}, for ${seconds(at.getTime() - runner.since.getTime())}`],
     ['wanted', wish && `${wish.at.toISOString()} (${wish.inMs > 0 ? 'in' : 'for'} ${seconds(Math.abs(wish.inMs))})`],
+    ['summary', diagnosis.summaryAt && `wanted at ${diagnosis.summaryAt.toISOString()}`],
     ['waits for', diagnosis.waitsFor.map((call) => `${call.kind} of ${call.name} (${call.toolCallId})`).join(', ')],
     ['cancel', diagnosis.cancelPending ? 'waits to be carried out' : null],
     ['queued', diagnosis.queued === 0 ? null : `${diagnosis.queued}`],
