@@ -9,7 +9,7 @@ import { ConfigurationError, UnreachableError } from '../src/errors.ts'
  */
 export async function checkDatabase(sequelize: Sequelize): Promise<void> {
   try {
-    await sequelize.query('SELECT 1', { type: QueryTypes.SELECT })
+    await sequelize.query('SELECT 1', { type: QueryTypes.SELECT, useMaster: true })
   } catch (error) {
     throw new UnreachableError(
       `The database at ${place(sequelize)} does not answer (${reason(error)}): ${advice(sequelize)}`,

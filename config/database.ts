@@ -8,7 +8,7 @@ import { type DatabaseTarget, parseDatabaseUrl, UrlProblem } from './urls.ts'
 
 /** What a single opened database may do differently. */
 export interface DatabaseOptions {
-  /** Most connections; default: the setting `databasePool`. SQLite has no pool and ignores it. */
+  /** Most connections; default: the setting `databasePool`, or 10. SQLite has no pool and ignores it. */
   readonly poolMax?: number | undefined
   /** Told of the text of each query, with its time when Sequelize measures it. Default: none. */
   readonly logging?: ((sql: string, timingMs?: number) => void) | undefined
@@ -24,6 +24,7 @@ export type DatabaseSettings = Pick<Settings, 'databaseUrl' | 'dataDir' | 'datab
 
 const ACQUIRE_MS = 10_000
 const CONNECT_MS = 5_000
+const DEFAULT_POOL = 10
 /** The driver keeps this many prepared statements a connection; its own default would exhaust the server's limit. */
 const PREPARED_STATEMENTS = 256
 
@@ -41,14 +42,22 @@ export function embeddedDatabaseUrl(dataDir: string): string {
  * yet: {@link checkDatabase} does that. Close it with `sequelize.close()`. Throws ConfigurationError for a bad URL.
  */
 export function openDatabase(settings: DatabaseSettings, options: DatabaseOptions = {}): Sequelize {
-  const target = parseDatabaseUrl(settings.databaseUrl ?? embeddedDatabaseUrl(settings.dataDir))
-  if (target instanceof UrlProblem) throw new ConfigurationError(`DATABASE_URL ${target.reason}`)
-  return target.kind === 'sqlite'
-    ? openSqlite(target.storage, options)
-    : openMysql(target, settings.databasePool, options)
+  return openTarget(databaseTarget(settings), { poolMax: settings.databasePool, ...options })
 }
 
-function openMysql(target: DatabaseTarget & { kind: 'mysql' }, pool: number, options: DatabaseOptions): Sequelize {
+/** The database that the settings name. Throws ConfigurationError for a bad URL. */
+export function databaseTarget(settings: Omit<DatabaseSettings, 'databasePool'>): DatabaseTarget {
+  const target = parseDatabaseUrl(settings.databaseUrl ?? embeddedDatabaseUrl(settings.dataDir))
+  if (target instanceof UrlProblem) throw new ConfigurationError(`DATABASE_URL ${target.reason}`)
+  return target
+}
+
+/** A Sequelize for a database, as {@link openDatabase} makes it. */
+export function openTarget(target: DatabaseTarget, options: DatabaseOptions = {}): Sequelize {
+  return target.kind === 'sqlite' ? openSqlite(target.storage, options) : openMysql(target, options)
+}
+
+function openMysql(target: DatabaseTarget & { kind: 'mysql' }, options: DatabaseOptions): Sequelize {
   const sequelize = new Sequelize({
     dialect: 'mysql',
     host: target.host,
@@ -60,7 +69,7 @@ function openMysql(target: DatabaseTarget & { kind: 'mysql' }, pool: number, opt
     logging: options.logging ?? false,
     define: { ...define, charset: 'utf8mb4' },
     retry,
-    pool: { max: options.poolMax ?? pool, acquire: ACQUIRE_MS },
+    pool: { max: options.poolMax ?? DEFAULT_POOL, acquire: ACQUIRE_MS },
     dialectOptions: {
       charset: 'utf8mb4',
       // Affected rows are then those that matched: a renewal that changes nothing still counts.
@@ -69,7 +78,8 @@ function openMysql(target: DatabaseTarget & { kind: 'mysql' }, pool: number, opt
       decimalNumbers: false,
       connectTimeout: CONNECT_MS,
       maxPreparedStatements: PREPARED_STATEMENTS,
-      ...(target.ssl ? { ssl: {} } : {}),
+      ...(target.ssl === false ? {} : { ssl: target.ssl === true ? {} : target.ssl }),
+      ...(target.socketPath === undefined ? {} : { socketPath: target.socketPath }),
     },
   })
   sequelize.addHook('afterConnect', (connection) => prepareMysqlConnection(connection, options.onStatement))

@@ -1,4 +1,6 @@
-/** What Threadmill logs through: pino, or anything that takes an object and a text the way pino does. */
+import { ConfigurationError } from '../src/errors.ts'
+
+/** What Threadmill logs through: pino, the console, or anything that takes an object and a text as they do. */
 export interface Logger {
   debug(facts: object, text: string): void
   info(facts: object, text: string): void
@@ -10,3 +12,20 @@ const nothing = (): void => {}
 
 /** The default: says nothing. */
 export const silentLogger: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing }
+
+/** @throws {ConfigurationError} for what lacks one of the methods. */
+export function requireLogger(logger: Logger): Logger {
+  const given: Readonly<Record<string, unknown>> = { ...named(logger) }
+  const missing = levels.filter((level) => typeof given[level] !== 'function')
+  if (missing.length === 0) return logger
+  throw new ConfigurationError(
+    `connect({ logger }) has no ${missing.join(', ')}: give pino, or an object with these methods.`,
+  )
+}
+
+const levels = ['debug', 'info', 'warn', 'error'] as const
+
+function named(logger: unknown): Record<string, unknown> {
+  if (typeof logger !== 'object' || logger === null) return {}
+  return Object.fromEntries(levels.map((level) => [level, Reflect.get(logger, level)]))
+}

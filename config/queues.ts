@@ -1,6 +1,3 @@
-import type { Settings } from './settings.ts'
-import { parseRedisUrl, UrlProblem } from './urls.ts'
-
 /** The BullMQ queues, by what their jobs do. The names are fixed: every process must agree on them. */
 export const queueNames = { complete: 'complete', runTools: 'runTools', compact: 'compact' } as const
 
@@ -8,8 +5,6 @@ export const queueNames = { complete: 'complete', runTools: 'runTools', compact:
  * The `prefix` that BullMQ's queues and workers get. On a cluster it is a hash tag, `{threadmill}`, because BullMQ's
  * scripts need all keys of a queue on one node.
  */
-export function queuePrefix(settings: Pick<Settings, 'redisUrl' | 'redisPrefix'>): string {
-  const target = settings.redisUrl === null ? null : parseRedisUrl(settings.redisUrl)
-  const isCluster = target !== null && !(target instanceof UrlProblem) && target.kind === 'cluster'
-  return isCluster ? `{${settings.redisPrefix}}` : settings.redisPrefix
+export function queuePrefix(redisPrefix: string, redis: { readonly isCluster: boolean }): string {
+  return redis.isCluster ? `{${redisPrefix}}` : redisPrefix
 }

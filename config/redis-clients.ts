@@ -69,6 +69,30 @@ export function openClient(target: RedisTarget, purpose: RedisPurpose): RedisCli
   })
 }
 
+/**
+ * Another connection to where an application's own client leads, by its own options but for those that the purpose
+ * decides. It is connecting, not ready, when it is returned.
+ */
+export function duplicateClient(client: RedisClient, purpose: RedisPurpose, db: number): RedisClient {
+  const { commandTimeout, maxRetriesPerRequest, enableOfflineQueue } = behaviours[purpose]
+  // Written out where it means "none": what the application chose for quick commands would break off blocking ones.
+  const common = {
+    maxRetriesPerRequest,
+    commandTimeout: commandTimeout > 0 ? commandTimeout : undefined,
+    socketTimeout: undefined,
+    stringNumbers: false,
+    enableReadyCheck: true,
+  } as RedisOptions
+  const shared = { enableOfflineQueue, enableAutoPipelining: false, lazyConnect: false }
+  if (client.isCluster) {
+    const cluster = client as Cluster
+    const redisOptions = { ...cluster.options.redisOptions, ...common }
+    return cluster.duplicate([], { ...shared, clusterRetryStrategy: retryStrategy, redisOptions })
+  }
+  const sentinels = { sentinelRetryStrategy: retryStrategy }
+  return (client as Redis).duplicate({ ...common, ...shared, ...sentinels, db, retryStrategy })
+}
+
 /** The servers of a target for messages, without credentials. */
 export function describeTarget(target: RedisTarget): string {
   const nodes = target.nodes.map(({ host, port }) => `${host}:${port}`).join(', ')

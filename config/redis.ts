@@ -25,11 +25,27 @@ export interface RedisConnector {
   openReader(): RedisClient
   /** The numbered database; Redlock has to be told. */
   readonly db: number
+  /** Whether it is a cluster, where the keys of a queue have to be on one node. */
+  readonly isCluster: boolean
   /** Ends all clients, those that are still connecting too. Safe to call again; nothing can be opened afterwards. */
   close(): Promise<void>
 }
 
 const READY_WITHIN_MS = 5_000
+
+/** Where a connector gets its clients. */
+export interface RedisSource {
+  /** A new client, connecting. */
+  open(purpose: RedisPurpose): RedisClient
+  /** An application's own client, in place of one for `producer`: never ended here. */
+  readonly shared?: RedisClient
+  /** The servers, for messages. */
+  readonly description: string
+  /** Where a user looks when they can't be reached. */
+  readonly advice: string
+  readonly db: number
+  readonly isCluster: boolean
+}
 
 /**
  * Connects to the Redis that the settings name. Nothing is opened before it is asked for. Throws ConfigurationError when
@@ -37,9 +53,24 @@ const READY_WITHIN_MS = 5_000
  */
 export function redisConnector(
   settings: Pick<Settings, 'redisUrl'>,
-  { onWarning = () => {}, onCommand, readyWithinMs = READY_WITHIN_MS }: RedisConnectorOptions = {},
+  options: RedisConnectorOptions = {},
 ): RedisConnector {
   const target = targetOf(settings.redisUrl)
+  const source: RedisSource = {
+    open: (purpose) => openClient(target, purpose),
+    description: describeTarget(target),
+    advice: 'the host, port and password in REDIS_URL',
+    db: target.db,
+    isCluster: target.kind === 'cluster',
+  }
+  return connectorOf(source, options)
+}
+
+/** A connector for a source. */
+export function connectorOf(
+  source: RedisSource,
+  { onWarning = () => {}, onCommand, readyWithinMs = READY_WITHIN_MS }: RedisConnectorOptions = {},
+): RedisConnector {
   const opened = new Set<RedisClient>()
   const ready = new Map<RedisPurpose, Promise<RedisClient>>()
   let policyChecked = false
@@ -47,17 +78,19 @@ export function redisConnector(
 
   async function connect(purpose: RedisPurpose): Promise<RedisClient> {
     if (closed) throw new ConfigurationError('The connections to Redis are closed: connect again to get new ones')
-    const client = openClient(target, purpose)
+    if (purpose === 'producer' && source.shared !== undefined)
+      return untilAnswered(source.shared, source, readyWithinMs)
+    const client = source.open(purpose)
     opened.add(client)
     try {
-      await untilReady(client, target, readyWithinMs)
+      await untilReady(client, source, readyWithinMs)
     } catch (error) {
       opened.delete(client)
       client.disconnect()
       throw error
     }
     // Without a listener a lost connection would end the process; the client reconnects by itself.
-    client.on('error', (error: Error) => onWarning(`Redis at ${describeTarget(target)}: ${error.message}`))
+    client.on('error', (error: Error) => onWarning(`Redis at ${source.description}: ${error.message}`))
     if (!policyChecked && purpose !== 'reader') {
       policyChecked = true
       await checkEviction(client, onWarning)
@@ -79,8 +112,8 @@ export function redisConnector(
   /** Not awaited: it becomes ready by itself, and waits for Redis in its own way. */
   function open(purpose: 'worker' | 'reader'): RedisClient {
     if (closed) throw new ConfigurationError('The connections to Redis are closed: connect again to get new ones')
-    const client = openClient(target, purpose)
-    client.on('error', (error: Error) => onWarning(`Redis at ${describeTarget(target)}: ${error.message}`))
+    const client = source.open(purpose)
+    client.on('error', (error: Error) => onWarning(`Redis at ${source.description}: ${error.message}`))
     client.once('end', () => opened.delete(client))
     opened.add(client)
     if (onCommand) reportCommands(client, onCommand)
@@ -92,7 +125,8 @@ export function redisConnector(
     lock: () => client('lock'),
     openWorker: () => open('worker'),
     openReader: () => open('reader'),
-    db: target.db,
+    db: source.db,
+    isCluster: source.isCluster,
     async close() {
       closed = true
       for (const client of opened) client.disconnect()
@@ -111,7 +145,7 @@ function targetOf(url: string | null): RedisTarget {
 }
 
 /** Resolves once commands can be sent; rejects with UnreachableError after the limit, or when the client is ended. */
-function untilReady(client: RedisClient, target: RedisTarget, limitMs: number): Promise<void> {
+function untilReady(client: RedisClient, source: RedisSource, limitMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     let last: Error | undefined
     const failed = (error: Error) => {
@@ -124,10 +158,9 @@ function untilReady(client: RedisClient, target: RedisTarget, limitMs: number): 
       settle()
       const why = last && last.message !== '' ? ` (${last.message})` : ''
       reject(
-        new UnreachableError(
-          `Redis at ${describeTarget(target)} ${how}${why}: check that it runs, and the host, port and password in REDIS_URL`,
-          { cause: last },
-        ),
+        new UnreachableError(`Redis at ${source.description} ${how}${why}: check that it runs, and ${source.advice}`, {
+          cause: last,
+        }),
       )
     }
     const ended = () => fail('was given up')
@@ -148,6 +181,21 @@ function untilReady(client: RedisClient, target: RedisTarget, limitMs: number): 
     client.once('end', ended)
     client.once('ready', done)
   })
+}
+
+/** Resolves once a client that is somebody else's has answered; it is left as it is. */
+async function untilAnswered(client: RedisClient, source: RedisSource, limitMs: number): Promise<RedisClient> {
+  let timer: NodeJS.Timeout | undefined
+  const limit = new Promise<string>((resolve) => {
+    timer = setTimeout(() => resolve(`did not answer within ${limitMs} ms`), limitMs)
+  })
+  const answered = client.ping().then(
+    () => null,
+    (error: Error) => `does not answer (${error.message})`,
+  )
+  const problem = await Promise.race([answered, limit]).finally(() => clearTimeout(timer))
+  if (problem === null) return client
+  throw new UnreachableError(`Redis at ${source.description} ${problem}: check that it runs, and ${source.advice}`)
 }
 
 /** Warns when Redis may throw keys away: jobs and locks would vanish. Says nothing where the policy can't be read. */

@@ -19,7 +19,7 @@ export interface ConnectOptions {
   model?: string | undefined
   /** What table names begin with [THREADMILL_TABLE_PREFIX]. Default: `threadmill_`. */
   tablePrefix?: string | undefined
-  /** What keys in Redis begin with [THREADMILL_REDIS_PREFIX]. Default: `threadmill`. */
+  /** What keys in Redis begin with [THREADMILL_REDIS_PREFIX]. Default: the table prefix without `_` at its end, so `threadmill`. */
   redisPrefix?: string | undefined
   /** Life of a claim in ms, 1000 to 60000 [THREADMILL_CLAIM_TTL_MS]. Default: 45000. */
   claimTtlMs?: number | undefined
@@ -98,6 +98,7 @@ export function resolveSettings(options: ConnectOptions = {}, env?: Variables, p
   const values: Partial<SettingValues> = { ...environment.values, ...inspectOptions(options, problems) }
   const embedded = values.embedded ?? !environment.production
   if (!embedded) refuseEmbedded(values, environment, provided, problems)
+  const tablePrefix = values.tablePrefix ?? settingsTable.tablePrefix.default
   const claimTtlMs = values.claimTtlMs ?? settingsTable.claimTtlMs.default
   const claimRenewMs = values.claimRenewMs ?? Math.min(10_000, Math.floor(claimTtlMs / 4))
   if (claimRenewMs > claimTtlMs / 3) {
@@ -112,8 +113,8 @@ export function resolveSettings(options: ConnectOptions = {}, env?: Variables, p
     openaiApiKey: values.openaiApiKey ?? null,
     openaiBaseUrl: values.openaiBaseUrl ?? null,
     model: values.model ?? null,
-    tablePrefix: values.tablePrefix ?? settingsTable.tablePrefix.default,
-    redisPrefix: values.redisPrefix ?? settingsTable.redisPrefix.default,
+    tablePrefix,
+    redisPrefix: values.redisPrefix ?? tablePrefix.replace(/_+$/, ''),
     claimTtlMs,
     claimRenewMs,
     sweepEveryMs: values.sweepEveryMs ?? settingsTable.sweepEveryMs.default,

@@ -7,8 +7,10 @@ export type DatabaseTarget =
       readonly user: string
       readonly password: string
       readonly database: string
-      /** True asks for TLS with a certificate that this machine trusts. */
-      readonly ssl: boolean
+      /** True asks for TLS with a certificate that this machine trusts; anything else is the driver's own option. */
+      readonly ssl: boolean | string | object
+      /** A local socket in place of host and port. */
+      readonly socketPath?: string | undefined
     }
   /** `storage` is a path as it was written, absolute or relative to the working directory. */
   | { readonly kind: 'sqlite'; readonly storage: string }

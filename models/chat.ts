@@ -1,13 +1,16 @@
 import type { Model, ModelStatic, Sequelize } from 'sequelize'
 import { countColumn, flagColumn, idColumn, jsonColumn, numberColumn, timeColumn, wordColumn } from './attributes.ts'
+import { defineTable, type OwnParts, plainModel } from './define.ts'
+import type { ChatExtension } from './extension.ts'
 import type { ChatRow } from './rows.ts'
 
 /** A row of `chats` as Sequelize gives it. */
-export type ChatRecord = Model<ChatRow, Partial<ChatRow>> & ChatRow
+export type ChatRecord = Model<ChatRow & ChatExtension, Partial<ChatRow & ChatExtension>> & ChatRow & ChatExtension
 
-export function defineChat(sequelize: Sequelize, tableName: string): ModelStatic<ChatRecord> {
-  return sequelize.define<ChatRecord>(
-    'Chat',
+export function defineChat(sequelize: Sequelize, tableName: string, own?: OwnParts): ModelStatic<ChatRecord> {
+  const model = plainModel()
+  defineTable(
+    model,
     {
       id: idColumn(),
       agent: wordColumn(),
@@ -40,6 +43,7 @@ export function defineChat(sequelize: Sequelize, tableName: string): ModelStatic
       createdAt: timeColumn(),
       updatedAt: timeColumn(),
     },
-    { tableName, underscored: true },
+    { sequelize, name: 'Chat', tableName, own },
   )
+  return model as ModelStatic<ChatRecord>
 }

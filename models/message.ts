@@ -1,20 +1,24 @@
 import type { Model, ModelStatic, Sequelize } from 'sequelize'
 import { idColumn, idReference, jsonColumn, numberColumn, textColumn, timeColumn, wordColumn } from './attributes.ts'
+import { defineTable, type OwnParts, plainModel } from './define.ts'
+import type { MessageExtension } from './extension.ts'
 import type { MessageRow } from './rows.ts'
 import type { ToolCallRecord } from './tool-call.ts'
 
 /** A row of `messages` as Sequelize gives it; `toolCalls` and `parentToolCall` are there when they were included. */
-export type MessageRecord = Model<MessageRow, Partial<MessageRow>> &
-  MessageRow & {
+export type MessageRecord = Model<MessageRow & MessageExtension, Partial<MessageRow & MessageExtension>> &
+  MessageRow &
+  MessageExtension & {
     /** The calls that this assistant message requested. */
     toolCalls?: ToolCallRecord[]
     /** The call that this tool message answers. */
     parentToolCall?: ToolCallRecord | null
   }
 
-export function defineMessage(sequelize: Sequelize, tableName: string): ModelStatic<MessageRecord> {
-  return sequelize.define<MessageRecord>(
-    'Message',
+export function defineMessage(sequelize: Sequelize, tableName: string, own?: OwnParts): ModelStatic<MessageRecord> {
+  const model = plainModel()
+  defineTable(
+    model,
     {
       id: idColumn(),
       chatId: idReference(),
@@ -31,6 +35,7 @@ export function defineMessage(sequelize: Sequelize, tableName: string): ModelSta
       createdAt: timeColumn(),
       updatedAt: timeColumn(),
     },
-    { tableName, underscored: true },
+    { sequelize, name: 'Message', tableName, own },
   )
+  return model as ModelStatic<MessageRecord>
 }

@@ -140,7 +140,7 @@ async function readLog(sequelize: Sequelize, tablePrefix: string, transaction: T
   const { readTime } = dialectOf(sequelize.getDialect())
   const rows = await sequelize.query<{ name: string; appliedAt: unknown }>(
     `SELECT name, applied_at AS appliedAt FROM ${tablePrefix}migrations ORDER BY name`,
-    { type: QueryTypes.SELECT, transaction },
+    { type: QueryTypes.SELECT, transaction, useMaster: true },
   )
   return rows.map(({ name, appliedAt }) => ({ name, appliedAt: appliedAt === null ? null : readTime(appliedAt) }))
 }

@@ -1,13 +1,25 @@
 import type { Model, ModelStatic, Sequelize } from 'sequelize'
 import { flagColumn, idColumn, idReference, jsonColumn, numberColumn, textColumn, timeColumn } from './attributes.ts'
+import { defineTable, type OwnParts, plainModel } from './define.ts'
+import type { QueuedMessageExtension } from './extension.ts'
 import type { QueuedMessageRow } from './rows.ts'
 
 /** A row of `queued_messages` as Sequelize gives it. */
-export type QueuedMessageRecord = Model<QueuedMessageRow, Partial<QueuedMessageRow>> & QueuedMessageRow
+export type QueuedMessageRecord = Model<
+  QueuedMessageRow & QueuedMessageExtension,
+  Partial<QueuedMessageRow & QueuedMessageExtension>
+> &
+  QueuedMessageRow &
+  QueuedMessageExtension
 
-export function defineQueuedMessage(sequelize: Sequelize, tableName: string): ModelStatic<QueuedMessageRecord> {
-  return sequelize.define<QueuedMessageRecord>(
-    'QueuedMessage',
+export function defineQueuedMessage(
+  sequelize: Sequelize,
+  tableName: string,
+  own?: OwnParts,
+): ModelStatic<QueuedMessageRecord> {
+  const model = plainModel()
+  defineTable(
+    model,
     {
       id: idColumn(),
       chatId: idReference(),
@@ -17,6 +29,7 @@ export function defineQueuedMessage(sequelize: Sequelize, tableName: string): Mo
       owner: jsonColumn(),
       createdAt: timeColumn(),
     },
-    { tableName, underscored: true, updatedAt: false },
+    { sequelize, name: 'QueuedMessage', tableName, own, updatedAt: false },
   )
+  return model as ModelStatic<QueuedMessageRecord>
 }

@@ -22,7 +22,7 @@ export function withSchemaLock<T>(
     const ask = (sql: string, bind: Record<string, unknown>) =>
       sequelize.query<{ got: number | null }>(sql, { bind, type: QueryTypes.SELECT, transaction })
     const [row] = await ask(`SELECT GET_LOCK(${name}, $lockSeconds) AS got`, { tablePrefix, lockSeconds })
-    if (row?.got !== 1) {
+    if (Number(row?.got) !== 1) {
       throw new ConfigurationError(
         `Another process has been migrating this database for over ${lockSeconds} s. Wait for it, then start again.`,
       )

@@ -10,6 +10,8 @@ import {
   timeColumn,
   wordColumn,
 } from './attributes.ts'
+import { defineTable, type OwnParts } from './define.ts'
+import type { ToolCallExtension } from './extension.ts'
 import type { MessageRecord } from './message.ts'
 import type { JsonObject, ToolCallRow } from './rows.ts'
 import { asObject } from './transcript.ts'
@@ -29,7 +31,10 @@ export interface ToolCallValue {
 }
 
 /** A row of `tool_calls` as Sequelize gives it. Query it freely; Threadmill alone writes it. */
-export interface ToolCallRecord extends Model<ToolCallRow, Partial<ToolCallRow>>, ToolCallRow {
+export interface ToolCallRecord
+  extends Model<ToolCallRow & ToolCallExtension, Partial<ToolCallRow & ToolCallExtension>>,
+    ToolCallRow,
+    ToolCallExtension {
   /** The assistant message that requested the call, when it was included. */
   message?: MessageRecord
   /** The tool message that answers it, when it was included; null while there is none. */
@@ -42,7 +47,7 @@ export interface ToolCallRecord extends Model<ToolCallRow, Partial<ToolCallRow>>
   toLlm(): ToolCallValue
 }
 
-export function defineToolCall(sequelize: Sequelize, tableName: string): ModelStatic<ToolCallRecord> {
+export function defineToolCall(sequelize: Sequelize, tableName: string, own?: OwnParts): ModelStatic<ToolCallRecord> {
   class ToolCall extends Model<ToolCallRow, Partial<ToolCallRow>> {
     running(): boolean {
       const until = this.getDataValue('claimedUntil')
@@ -57,7 +62,8 @@ export function defineToolCall(sequelize: Sequelize, tableName: string): ModelSt
       return toValue(this.get() as ToolCallRow)
     }
   }
-  ToolCall.init(
+  defineTable(
+    ToolCall,
     {
       id: idColumn(),
       chatId: idReference(),
@@ -86,7 +92,7 @@ export function defineToolCall(sequelize: Sequelize, tableName: string): ModelSt
       createdAt: timeColumn(),
       updatedAt: timeColumn(),
     },
-    { sequelize, modelName: 'ToolCall', tableName, underscored: true },
+    { sequelize, name: 'ToolCall', tableName, own },
   )
   for (const hook of ['beforeSave', 'beforeBulkCreate', 'beforeBulkUpdate', 'beforeUpsert'] as const) {
     ToolCall.addHook(hook, 'readOnly', refuseWrite)

@@ -1,13 +1,18 @@
 import type { Model, ModelStatic, Sequelize } from 'sequelize'
 import { countColumn, idColumn, idReference, moneyColumn, numberColumn, timeColumn, wordColumn } from './attributes.ts'
+import { defineTable, type OwnParts, plainModel } from './define.ts'
+import type { UsageExtension } from './extension.ts'
 import type { UsageRow } from './rows.ts'
 
 /** A row of `usages` as Sequelize gives it: one physical attempt at a model. */
-export type UsageRecord = Model<UsageRow, Partial<UsageRow>> & UsageRow
+export type UsageRecord = Model<UsageRow & UsageExtension, Partial<UsageRow & UsageExtension>> &
+  UsageRow &
+  UsageExtension
 
-export function defineUsage(sequelize: Sequelize, tableName: string): ModelStatic<UsageRecord> {
-  return sequelize.define<UsageRecord>(
-    'Usage',
+export function defineUsage(sequelize: Sequelize, tableName: string, own?: OwnParts): ModelStatic<UsageRecord> {
+  const model = plainModel()
+  defineTable(
+    model,
     {
       id: idColumn(),
       chatId: idReference(),
@@ -32,6 +37,7 @@ export function defineUsage(sequelize: Sequelize, tableName: string): ModelStati
       createdAt: timeColumn(),
       updatedAt: timeColumn(),
     },
-    { tableName, underscored: true },
+    { sequelize, name: 'Usage', tableName, own },
   )
+  return model as ModelStatic<UsageRecord>
 }

@@ -1,15 +1,14 @@
-import type { Sequelize } from 'sequelize'
-import { checkDatabase } from '../config/check-database.ts'
-import { openDatabase } from '../config/database.ts'
 import { embedded, type Services } from '../config/embedded/index.ts'
 import type { Logger } from '../config/logger.ts'
+import { ownRedis } from '../config/own-redis.ts'
+import { requireSequelize } from '../config/own-sequelize.ts'
 import { queuePrefix } from '../config/queues.ts'
-import { type RedisConnector, redisConnector } from '../config/redis.ts'
+import { connectorOf, type RedisConnector, redisConnector } from '../config/redis.ts'
+import type { RedisClient } from '../config/redis-clients.ts'
 import type { Settings } from '../config/settings.ts'
 import { cancelledAmong } from '../models/claims.ts'
 import { type Database, databaseOf } from '../models/database.ts'
-import { defineModels, type Models } from '../models/index.ts'
-import { migrate, requireMigrated } from '../models/migrator.ts'
+import { defineModels, type Extensions, type Models } from '../models/index.ts'
 import { Bells } from '../workers/bell.ts'
 import { Chat } from './chat/chat.ts'
 import type { ChatDependencies } from './chat/chat-handle.ts'
@@ -23,6 +22,7 @@ import { configure, defaultClients, type Equipment, toolsOf } from './loop/confi
 import { databaseRows } from './loop/database-rows.ts'
 import { realClock } from './loop/real-clock.ts'
 import type { LoopPorts } from './loop/run-context.ts'
+import { type OpenedDatabase, type OwnDatabase, openRows } from './open-rows.ts'
 import type { Agent } from './tools/agent.ts'
 import { defineAgent } from './tools/define-agent.ts'
 import { agentRegistry, toolRegistry } from './tools/registry.ts'
@@ -36,8 +36,8 @@ export interface Observers {
 /** What a connection is made of. */
 export interface Parts {
   readonly settings: Settings
-  readonly services: Services
-  readonly sequelize: Sequelize
+  readonly services: Pick<Services, 'stop'>
+  readonly database: OpenedDatabase
   readonly redis: RedisConnector
   readonly db: Database
   readonly models: Models
@@ -53,6 +53,8 @@ export interface Parts {
 }
 
 const cancelLookMs = 1_000
+/** With a Redis of the application's there is nothing to embed but a file. */
+const nothingStarted = { redisUrl: null, stop: async () => {} }
 /** Above any time that a tool or a model call may block the main thread. */
 const heartbeatLimitMs = 20 * 60_000
 
@@ -69,36 +71,44 @@ export interface OpenOptions {
   readonly migrates: boolean
   readonly logger: Logger
   readonly observe: Observers | undefined
+  readonly own: OwnConnections
+  readonly extend: Extensions | undefined
+}
+
+/** What the application brings along ready-made. */
+export interface OwnConnections extends OwnDatabase {
+  readonly redis: RedisClient | undefined
 }
 
 /** Opens every part in turn; what has to be closed again is put into `opened`, in that order. */
 export async function open(
   wanted: Settings,
   equipped: Omit<Equipment, 'model' | 'clientFor'>,
-  { migrates, logger, observe }: OpenOptions,
+  { migrates, logger, observe, own, extend }: OpenOptions,
   opened: (() => Promise<unknown>)[],
 ): Promise<Parts> {
-  const services = await embedded(wanted, { onNotice: (notice) => logger.warn({}, notice) })
+  if (own.sequelize !== undefined) requireSequelize(own.sequelize)
+  const source = own.redis === undefined ? null : ownRedis(own.redis)
+  const services =
+    source === null ? await embedded(wanted, { onNotice: (notice) => logger.warn({}, notice) }) : nothingStarted
   opened.push(() => services.stop())
-  const settings: Settings = { ...wanted, databaseUrl: services.databaseUrl, redisUrl: services.redisUrl }
+  const settings: Settings = { ...wanted, redisUrl: services.redisUrl }
 
-  const sequelize = openDatabase(settings, { onStatement: observe?.onStatement })
-  opened.push(() => sequelize.close())
-  await checkDatabase(sequelize)
-  if (migrates) await migrate(sequelize, settings.tablePrefix)
-  await requireMigrated(sequelize, settings.tablePrefix)
+  const database = await openRows(settings, own, { migrates, onStatement: observe?.onStatement }, opened)
+  const { sequelize } = database
 
-  const redis = redisConnector(settings, {
-    onWarning: (warning) => logger.warn({}, warning),
-    onCommand: observe?.onCommand,
-  })
+  const watch = { onWarning: (warning: string) => logger.warn({}, warning), onCommand: observe?.onCommand }
+  const redis = source === null ? redisConnector(settings, watch) : connectorOf(source, watch)
   opened.push(() => redis.close())
   const [producer, locking] = await Promise.all([redis.producer(), redis.lock()])
 
-  const db = databaseOf(sequelize, settings.tablePrefix)
+  const db = databaseOf(sequelize, settings.tablePrefix, database.manner)
   const { claimTtlMs: ttlMs, claimRenewMs: renewMs, redisPrefix: prefix, tablePrefix } = settings
   const marginMs = Math.min(5_000, ttlMs / 5)
-  const renewer = new Renewer({ database: settings, tablePrefix, ttlMs, renewMs, marginMs, heartbeatLimitMs }, logger)
+  const renewer = new Renewer(
+    { database: database.renewal, tablePrefix, ttlMs, renewMs, marginMs, heartbeatLimitMs },
+    logger,
+  )
   const cancels = new CancelWatch((chatIds) => cancelledAmong(db, chatIds), cancelLookMs, logger)
   const claims = new Claims({
     db,
@@ -109,7 +119,7 @@ export async function open(
     marginMs,
     agents: () => [...equipped.agents.keys()],
   })
-  const bells = new Bells(producer, queuePrefix(settings), logger)
+  const bells = new Bells(producer, queuePrefix(prefix, redis), logger)
   opened.push(() => bells.close())
   const events = liveEvents({
     prefix,
@@ -135,7 +145,7 @@ export async function open(
       return tellTurnEnd(agent, row, outcome, { chatOf: (chat) => new Chat(chat, chats), logger })
     },
   }
-  const models = defineModels(sequelize, tablePrefix)
+  const models = defineModels(sequelize, tablePrefix, extend)
   const chats: ChatDependencies = {
     db,
     models,
@@ -148,7 +158,7 @@ export async function open(
   return {
     settings,
     services,
-    sequelize,
+    database,
     redis,
     db,
     models,

@@ -1,8 +1,9 @@
 import { type Sequelize, Transaction } from 'sequelize'
-import { type Logger, silentLogger } from '../config/logger.ts'
+import { type Logger, requireLogger, silentLogger } from '../config/logger.ts'
 import { queuePrefix } from '../config/queues.ts'
+import type { RedisClient } from '../config/redis-clients.ts'
 import { resolveSettings, type ConnectOptions as SettingsOptions } from '../config/settings.ts'
-import type { Models } from '../models/index.ts'
+import type { Extensions, Models } from '../models/index.ts'
 import { liftPutOff } from '../models/sweep.ts'
 import { CompactJob } from '../workers/compact.ts'
 import { CompleteJob } from '../workers/complete.ts'
@@ -10,6 +11,7 @@ import { Pool } from '../workers/pool.ts'
 import { RunToolsJob } from '../workers/run-tools.ts'
 import { Sweeper } from '../workers/sweep.ts'
 import { Chats } from './chat/chats.ts'
+import { ConfigurationError } from './errors.ts'
 import { missingAgent } from './loop/ending.ts'
 import { equip, type Observers, open, type Parts } from './open.ts'
 import type { Agent } from './tools/agent.ts'
@@ -23,9 +25,25 @@ export interface ConnectOptions extends SettingsOptions {
   readonly tools?: readonly Tool[] | undefined
   /** Bring the tables up to date before anything else. Default false: tables that are not are refused. */
   readonly migrate?: boolean | undefined
-  /** Default: says nothing. */
+  /**
+   * The application's own Sequelize 6 for MySQL or MariaDB, in place of `databaseUrl`; it stays open. It must count matched
+   * rows (`dialectOptions: { flags: ['FOUND_ROWS'] }`) and be in UTC; `connect` checks what it needs. Claims are renewed
+   * over connections of their own, made by its options, or by `databaseUrl` where that is given beside it.
+   */
+  readonly sequelize?: Sequelize | undefined
+  /**
+   * The application's own ioredis client, or cluster, in place of `redisUrl`; it stays open. Rings and events go through it,
+   * everything else through duplicates of it. It must have no `keyPrefix`.
+   */
+  readonly redis?: RedisClient | undefined
+  /** The application's own columns, scopes and associations of `mill.models`. */
+  readonly extend?: Extensions | undefined
+  /** pino, the console, or anything else with their four methods. Default: says nothing. */
   readonly logger?: Logger | undefined
-  /** Told of every SQL statement and Redis command of this process, for counting; claim renewals run in a thread of their own and are not reported. */
+  /**
+   * Told of every SQL statement and Redis command of ours, for counting. Not reported are claim renewals, which run in a
+   * thread of their own, and what goes through a client given as `redis`.
+   */
   readonly observe?: Observers | undefined
 }
 
@@ -52,7 +70,7 @@ export class Threadmill {
   private constructor(parts: Parts) {
     this.#parts = parts
     this.models = parts.models
-    this.sequelize = parts.sequelize
+    this.sequelize = parts.database.sequelize
     const dependencies = { db: parts.db, bells: parts.bells, ports: parts.ports }
     this.jobs = {
       complete: new CompleteJob(dependencies),
@@ -69,15 +87,20 @@ export class Threadmill {
    * @throws {UnreachableError} when the database or Redis does not answer.
    */
   static async connect(options: ConnectOptions = {}): Promise<Threadmill> {
-    const { agents, tools, migrate: migrates, logger, observe, ...settings } = options
+    const { agents, tools, migrate: migrates, logger, observe, sequelize, redis, extend, ...settings } = options
     const equipped = equip(agents ?? [], tools ?? [])
+    const provided = { database: sequelize !== undefined, redis: redis !== undefined }
+    const own = { sequelize, redis, isUrlBeside: settings.databaseUrl !== undefined }
+    if (redis !== undefined && settings.redisUrl !== undefined) {
+      throw new ConfigurationError('connect() was given both redis and redisUrl: give one of them')
+    }
     const opened: (() => Promise<unknown>)[] = []
     try {
       return new Threadmill(
         await open(
-          resolveSettings(settings),
+          resolveSettings(settings, undefined, provided),
           equipped,
-          { migrates: migrates ?? false, logger: logger ?? silentLogger, observe },
+          { migrates: migrates ?? false, logger: requireLogger(logger ?? silentLogger), observe, own, extend },
           opened,
         ),
       )
@@ -94,7 +117,7 @@ export class Threadmill {
     void renewer.ready()
     const pool = new Pool({
       connection: redis.openWorker(),
-      prefix: queuePrefix(settings),
+      prefix: queuePrefix(settings.redisPrefix, redis),
       jobs: this.jobs,
       concurrency: {
         complete: counts.complete ?? settings.completeConcurrency,
@@ -125,27 +148,30 @@ export class Threadmill {
    * back when it throws. Nothing is tried again. Resolves to what `work` resolved to.
    */
   transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
-    const { sequelize } = this.#parts
+    const { sequelize } = this
     // SQLite's transactions are serial by themselves.
     const isolationLevel = Transaction.ISOLATION_LEVELS.READ_COMMITTED
     return sequelize.transaction(sequelize.getDialect() === 'sqlite' ? {} : { isolationLevel }, work)
   }
 
-  /** Closes the workers as `pool.close` does, then every connection, and ends embedded services. Safe to call again. */
+  /**
+   * Closes the workers as `pool.close` does, then every connection that was made here, and ends embedded services. Safe to
+   * call again.
+   */
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
   }
 
   async #close(): Promise<void> {
-    const { bells, renewer, cancels, events, redis, sequelize, services } = this.#parts
+    const { bells, renewer, cancels, events, redis, database, services } = this.#parts
     await Promise.all([...this.#pools].map((pool) => pool.close()))
     cancels.close()
     await Promise.all([events.publisher.close(), renewer.close(), bells.close()])
     // Last, so that readers of this process see how its runs ended.
     events.stopReading()
     await redis.close()
-    await sequelize.close()
+    await database.close()
     await services.stop()
   }
 }

@@ -24,6 +24,9 @@ const kept: JobsOptions = { attempts: 1, removeOnComplete: { count: 1_000 }, rem
 /** The sweeper rings once more for a chat that is still due after this time, in ms, whatever became of its last ring. */
 const sweepAgainMs = 10_000
 
+/** How long a caller waits for a ring, in ms. */
+const ringLimitMs = 2_000
+
 /** Rings the queues. A ring is never needed for correctness: what it announces is a row, and the sweeper rings again. */
 export class Bells {
   readonly #queues: Readonly<Record<Bell, Queue<RingData>>>
@@ -70,10 +73,14 @@ export class Bells {
   }
 
   async #add(queue: Bell, name: RingName, chatId: string, options: JobsOptions): Promise<void> {
-    try {
-      await this.#queues[queue].add(name, { chatId }, { ...kept, ...options })
-    } catch (error) {
+    const added = this.#queues[queue].add(name, { chatId }, { ...kept, ...options }).catch((error: unknown) => {
       this.#logger.warn({ err: error, chatId, queue }, 'A ring was lost; the sweeper rings again')
-    }
+    })
+    // An application's own client may wait for a Redis that is away; whoever rings, a commit perhaps, must not.
+    let timer: NodeJS.Timeout | undefined
+    const limit = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, ringLimitMs)
+    })
+    await Promise.race([added, limit]).finally(() => clearTimeout(timer))
   }
 }

@@ -96,7 +96,11 @@ export abstract class ChatRequests extends ChatReadings {
 
   /** What waits in the queue, oldest first. (S59) */
   async queuedMessages(): Promise<QueuedMessageRecord[]> {
-    return this.deps.models.QueuedMessage.findAll({ where: { chatId: this.id }, order: [['position', 'ASC']] })
+    return this.deps.models.QueuedMessage.findAll({
+      where: { chatId: this.id },
+      order: [['position', 'ASC']],
+      useMaster: true,
+    })
   }
 
   /** Takes a message out of the queue. False: it was taken into the transcript or unqueued before, or is not of this chat. (S29) */

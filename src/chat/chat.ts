@@ -167,7 +167,7 @@ export class Chat extends ChatRequests {
     const { db, models } = this.deps
     const added = messageToAdd(this.id, message)
     const id = await this.storePending((pending, transaction) => addMessage(db, { ...added, pending }, transaction))
-    const record = await models.Message.findByPk(id)
+    const record = await models.Message.findByPk(id, { useMaster: true })
     if (record === null) throw chatNotFound(this.id)
     return record
   }

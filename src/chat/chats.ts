@@ -3,6 +3,8 @@ import { v7 as uuid } from 'uuid'
 import * as z from 'zod'
 import type { ChatRecord } from '../../models/chat.ts'
 import { chatNotFound } from '../../models/claims.ts'
+import { chatColumns } from '../../models/columns.ts'
+import type { ChatRow } from '../../models/rows.ts'
 import { insertChat } from '../../models/staging.ts'
 import { lookAtChat } from '../../models/transcript.ts'
 import { ArgumentError, MissingAgentError } from '../errors.ts'
@@ -81,8 +83,19 @@ export class Chats {
     return new Chat(look.chat, this.#deps)
   }
 
-  /** The chat of a row that the application loaded itself. */
+  /**
+   * The chat of a row that the application loaded itself, with all columns of ours; others are left out.
+   * @throws {ArgumentError} for a row that lacks some.
+   */
   from(record: ChatRecord): Chat {
-    return new Chat(record.get({ plain: true }), this.#deps)
+    const values: Readonly<Record<string, unknown>> = { ...record.get({ plain: true }) }
+    const missing = Object.keys(chatColumns).filter((key) => values[key] === undefined)
+    if (missing.length > 0) {
+      throw new ArgumentError(
+        `chats.from() takes a whole row of mill.models.Chat; this one lacks ${missing.join(', ')}. Load it without \`attributes\`.`,
+      )
+    }
+    const row = Object.fromEntries(Object.keys(chatColumns).map((key) => [key, values[key]]))
+    return new Chat(row as unknown as ChatRow, this.#deps)
   }
 }

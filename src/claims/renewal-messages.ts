@@ -1,9 +1,9 @@
-import type { DatabaseSettings } from '../../config/database.ts'
+import type { DatabaseTarget } from '../../config/urls.ts'
 import type { RenewalTimes } from './renewal.ts'
 
 /** What the renewal thread is started with. */
 export interface RenewalSetup extends RenewalTimes {
-  readonly database: DatabaseSettings
+  readonly database: DatabaseTarget
   readonly tablePrefix: string
   /** The thread stops renewing when the main thread has not been heard of for so long: it hangs for good. */
   readonly heartbeatLimitMs: number

@@ -1,6 +1,6 @@
 import { type MessagePort, parentPort } from 'node:worker_threads'
 import type { Sequelize } from 'sequelize'
-import { openDatabase } from '../../config/database.ts'
+import { openTarget } from '../../config/database.ts'
 import { renewChatClaim, renewToolCallClaim } from '../../models/claims.ts'
 import { databaseOf } from '../../models/database.ts'
 import { elapsedMs, moment } from './elapsed.ts'
@@ -50,7 +50,7 @@ function serve(setup: RenewalSetup, port: MessagePort): void {
 
 /** Connections that nothing else uses, so that renewals never wait for one. */
 function openReserved(setup: RenewalSetup): Sequelize {
-  const sequelize = openDatabase(setup.database, { poolMax: 2 })
+  const sequelize = openTarget(setup.database, { poolMax: 2 })
   if (sequelize.getDialect() === 'mysql') {
     // A row that is locked for long must not hold up the renewal of all others.
     sequelize.addHook('afterConnect', 'shortLockWait', (connection) =>

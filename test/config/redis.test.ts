@@ -71,7 +71,7 @@ describe('connections to Redis', function () {
 
   it('serve BullMQ, its worker included', async () => {
     const connector = connect(redis.url)
-    const prefix = queuePrefix({ redisUrl: redis.url, redisPrefix: 'mill' })
+    const prefix = queuePrefix('mill', { isCluster: false })
     const queue = new Queue(queueNames.complete, { connection: await connector.producer(), prefix })
     const done: string[] = []
     const worker = new Worker(queueNames.complete, async (job) => done.push(job.name), {

@@ -121,7 +121,7 @@ describe('Redis URLs', () => {
   }
 
   it('decide the prefix of the queues: a hash tag on a cluster, so that a queue stays on one node', () => {
-    expect(queuePrefix({ redisUrl: 'redis://h', redisPrefix: 'mill' })).to.equal('mill')
-    expect(queuePrefix({ redisUrl: 'redis+cluster://h', redisPrefix: 'mill' })).to.equal('{mill}')
+    expect(queuePrefix('mill', { isCluster: false })).to.equal('mill')
+    expect(queuePrefix('mill', { isCluster: true })).to.equal('{mill}')
   })
 })
