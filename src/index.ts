@@ -1,6 +1,8 @@
 export type { Logger } from '../config/logger.ts'
 export type { ChatRecord } from '../models/chat.ts'
-export type { Models } from '../models/index.ts'
+// Whole, so that an application can merge its declarations into it by this package's name.
+export * from '../models/extension.ts'
+export type { Extensions, ModelExtension, Models } from '../models/index.ts'
 export type { MessageRecord } from '../models/message.ts'
 export type { ChatState } from '../models/overview.ts'
 export type { QueuedMessageRecord } from '../models/queued-message.ts'

@@ -6,6 +6,7 @@ import { text } from '../src/testing/index.ts'
 import { rejectionOf } from './chat/support/watching.ts'
 import { sqlite } from './support/databases.ts'
 import { useBench } from './support/mills.ts'
+import { itOnRealRedis } from './support/real-redis.ts'
 import { until } from './support/until.ts'
 
 const helper = defineAgent({ name: 'helper' })
@@ -26,8 +27,7 @@ describe("The application's own Redis client", () => {
   const connect = (redis: Redis | Cluster, more: ConnectOptions = {}) =>
     bench.connect({ redisUrl: undefined, redis, agents: [helper], ...more })
 
-  it('carries a whole turn on its database, whatever its own limits, and stays open as it was', async function () {
-    this.timeout(60_000)
+  itOnRealRedis('carries a whole turn on its database, whatever its own limits, and stays open as it was', async () => {
     await bench.script([text('Yes.')])
     const client = application({ db: 3, commandTimeout: 700, maxRetriesPerRequest: 2, enableAutoPipelining: true })
     await client.set('mine', 'kept')
@@ -59,7 +59,7 @@ describe("The application's own Redis client", () => {
     expect(await first.keys('threadmill*')).to.deep.equal([])
     const lines = (await client.client('LIST')) as string
     expect(lines.trim().split('\n')).to.have.length(2)
-  })
+  }).timeout(60_000)
 
   it('is followed to the database that it selected', async () => {
     const client = application()
@@ -146,8 +146,7 @@ describe("The application's own Redis client", () => {
     expect(error).to.have.property('message').that.includes('127.0.0.1:1').and.not.includes('hunter2')
   })
 
-  it('that waits for a Redis that is away holds up nobody for long', async function () {
-    this.timeout(30_000)
+  itOnRealRedis('that waits for a Redis that is away holds up nobody for long', async () => {
     const client = application({ maxRetriesPerRequest: null })
     const mill = await connect(client)
     const chat = await mill.chats.create({ agent: helper })
@@ -161,5 +160,5 @@ describe("The application's own Redis client", () => {
       if (client.status !== 'ready') return false
       return (await client.keys('threadmill:complete:*')).some((key) => key.includes(chat.id))
     })
-  })
+  }).timeout(60_000)
 })

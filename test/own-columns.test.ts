@@ -1,0 +1,133 @@
+import { expect } from 'chai'
+import { DataTypes, Model, type Sequelize } from 'sequelize'
+import { ArgumentError, ConfigurationError, type ConnectOptions, type Threadmill } from '../src/index.ts'
+import { text } from '../src/testing/index.ts'
+import { rejectionOf } from './chat/support/watching.ts'
+import { onEachDatabase } from './support/databases.ts'
+import { useBench } from './support/mills.ts'
+
+declare module '../models/extension.ts' {
+  interface ChatExtension {
+    team?: string | null
+    label?: { name: string } | null
+  }
+  interface MessageExtension {
+    rating?: number | null
+  }
+}
+
+onEachDatabase("The application's own columns", (kind) => {
+  const bench = useBench(kind)
+  let mill: Threadmill
+  let Label: ReturnType<typeof defineLabel>
+
+  const extend: ConnectOptions['extend'] = {
+    Chat: {
+      attributes: { team: DataTypes.STRING(20), labelId: { type: DataTypes.INTEGER, field: 'label' } },
+      scopes: { red: { where: { team: 'red' } }, of: (team: string) => ({ where: { team } }) },
+      associate(Chat) {
+        Label = defineLabel(Chat.sequelize as Sequelize)
+        Chat.belongsTo(Label, { as: 'label', foreignKey: 'labelId', constraints: false })
+      },
+    },
+    Message: { attributes: { rating: DataTypes.INTEGER } },
+  }
+
+  before(async () => {
+    const first = await bench.connect()
+    const migration = first.sequelize.getQueryInterface()
+    await migration.addColumn('threadmill_chats', 'team', { type: DataTypes.STRING(20) })
+    await migration.addColumn('threadmill_chats', 'label', { type: DataTypes.INTEGER })
+    await migration.addColumn('threadmill_messages', 'rating', { type: DataTypes.INTEGER, defaultValue: 3 })
+    await migration.createTable('labels', { id: { type: DataTypes.INTEGER, primaryKey: true }, name: DataTypes.STRING })
+    await first.close()
+  })
+  beforeEach(async () => {
+    mill = await bench.connect({ extend })
+  })
+
+  it('are read and written through the models, and outlive a turn', async () => {
+    await bench.script([text('Yes.')])
+    mill = await bench.connect({ extend })
+    const { Chat, Message } = mill.models
+    const chat = await mill.chats.create()
+    await Chat.update({ team: 'red' }, { where: { id: chat.id } })
+    await chat.withModel('other').ask('Are you there?')
+    const record = await Chat.findByPk(chat.id, { rejectOnEmpty: true })
+    expect(record.team).to.equal('red')
+    const messages = await Message.findAll({ where: { chatId: chat.id } })
+    expect(messages.map(({ rating }) => rating)).to.deep.equal([3, 3])
+    const again = mill.chats.from(record)
+    expect((await again.messages()).map(({ content }) => content)).to.deep.equal(['Are you there?', 'Yes.'])
+    await again.askLater('And now?')
+    expect((await record.reload()).team).to.equal('red')
+  })
+
+  it('can be searched by scopes, and joined by associations', async () => {
+    const { Chat } = mill.models
+    const red = await mill.chats.create()
+    const blue = await mill.chats.create()
+    await Label.create({ id: 1, name: 'urgent' })
+    await Chat.update({ team: 'red' }, { where: { id: red.id } })
+    await mill.sequelize.query('UPDATE threadmill_chats SET label = 1 WHERE id = $id', { bind: { id: red.id } })
+    await Chat.update({ team: 'blue' }, { where: { id: blue.id } })
+    const found = await Chat.scope('red').findAll({ where: { id: [red.id, blue.id] }, include: ['label', 'messages'] })
+    expect(found.map(({ id, label }) => [id, label?.name])).to.deep.equal([[red.id, 'urgent']])
+    expect(await Chat.scope({ method: ['of', 'blue'] }).count({ where: { id: [red.id, blue.id] } })).to.equal(1)
+  })
+
+  it('may not be named as ours are', async () => {
+    const wrong: NonNullable<ConnectOptions['extend']>[] = [
+      { Chat: { attributes: { owner: DataTypes.STRING } } },
+      { Chat: { attributes: { mine: { type: DataTypes.STRING, field: 'claimed_by' } } } },
+      { Message: { attributes: { save: DataTypes.STRING } } },
+      { ToolCall: { attributes: { running: DataTypes.BOOLEAN } } },
+      { Chat: { attributes: { messages: DataTypes.STRING } } },
+      { Usage: { attributes: { key: { type: DataTypes.INTEGER, primaryKey: true } } } },
+      { QueuedMessage: { scopes: { defaultScope: { where: { steer: true } } } } },
+      { Chat: { associate: (Chat, { Message }) => void Chat.hasMany(Message, { as: 'messages' }) } },
+    ]
+    for (const clash of wrong) {
+      const error = await rejectionOf(bench.connect({ extend: clash }))
+      expect(error, JSON.stringify(clash)).to.be.instanceOf(ConfigurationError)
+      expect(error).to.have.property('message').that.includes('extend')
+    }
+  })
+
+  it('make no chat of a row that was loaded in part', async () => {
+    const chat = await mill.chats.create()
+    const part = await mill.models.Chat.findByPk(chat.id, { attributes: ['id', 'team'], rejectOnEmpty: true })
+    expect(() => mill.chats.from(part)).to.throw(ArgumentError, 'settings')
+  })
+})
+
+onEachDatabase('Two sets of tables in one database and one Redis', (kind) => {
+  const bench = useBench(kind)
+
+  it('never see, wake or run the chats of the other', async () => {
+    const model = await bench.script(() => text('Yes.'))
+    const one = await bench.connect({ tablePrefix: 'one_', migrate: true })
+    const two = await bench.connect({ tablePrefix: 'two_', migrate: true })
+    const pool = two.startWorkers({ complete: 1, runTools: 0 })
+    await pool.ready()
+    const first = await one.chats.create()
+    const second = await two.chats.create()
+    await first.askLater('one?', { enqueue: true })
+    await second.askLater('two?', { enqueue: true })
+    for await (const event of second.events({ after: '0' })) if (event.type === 'run.finished') break
+    expect(await first.messages()).to.have.length(1)
+    expect(await two.models.Chat.findByPk(first.id)).to.equal(null)
+    const own = one.startWorkers({ complete: 1, runTools: 0 })
+    for await (const event of first.events({ after: '0' })) if (event.type === 'run.finished') break
+    expect(model.requests).to.have.length(2)
+    await Promise.all([pool.close(), own.close()])
+  })
+})
+
+function defineLabel(sequelize: Sequelize) {
+  class Label extends Model<{ id: number; name: string }> {}
+  return Label.init(
+    { id: { type: DataTypes.INTEGER, primaryKey: true }, name: { type: DataTypes.STRING, allowNull: false } },
+    { sequelize, tableName: 'labels', timestamps: false },
+  )
+}
