@@ -18,7 +18,7 @@ export async function seeQueues<T>(settings: Settings, look: (views: QueueViews)
   if (redisUrl === null) return { problem: 'no embedded Redis runs, so no worker does' }
   const redis = redisConnector({ redisUrl }, { readyWithinMs })
   try {
-    const views = new QueueViews(await redis.producer(), queuePrefix({ ...settings, redisUrl }))
+    const views = new QueueViews(await redis.producer(), queuePrefix(settings.redisPrefix, redis))
     try {
       return { seen: await look(views) }
     } finally {
