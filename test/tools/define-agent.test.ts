@@ -36,6 +36,8 @@ describe('defineAgent', () => {
       retries: 3,
       attempts: 5,
       prices: null,
+      contextWindow: null,
+      compaction: false,
       timeoutMs: 900_000,
       idleMs: 60_000,
       onTurnEnd: null,
@@ -61,6 +63,8 @@ describe('defineAgent', () => {
       attempts: 2,
       prices: { input: 1, output: 2, cacheRead: 0.5 },
       timeoutMs: 5000,
+      contextWindow: 1000,
+      compaction: { at: 0.8, keep: 2 },
       idleMs: 1000,
       onTurnEnd: null,
     }

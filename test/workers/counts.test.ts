@@ -37,7 +37,7 @@ onEachDatabase('A tool turn in one run', (kind) => {
       }
       await chat.askLater('1 + 2?')
       await mill.jobs.complete.enqueue(chat)
-      const pool = mill.startWorkers({ complete: 1, runTools: 0 })
+      const pool = mill.startWorkers({ complete: 1, runTools: 0, compact: 0 })
       await pool.ready()
       statements.length = 0
       commands.length = 0
