@@ -45,7 +45,9 @@ onEachDatabase('A tool turn in one run', (kind) => {
       await until('the job has ended', () => /^SELECT/.test(statements.at(-1) ?? '') && statements.length >= 30)
       await pool.close()
       const events = commands.filter((name) => name === 'xadd' || name === 'pexpire')
-      expect(statements).to.have.length(30)
+      // One look a second for a cancel, however many chats run: on a slow machine the turn lasts long enough for some.
+      const ofTheTurn = statements.filter((sql) => !/^SELECT id FROM \S+ WHERE id IN .* cancel_turn = turn$/.test(sql))
+      expect(ofTheTurn).to.have.length(30)
       expect(commands.length - events.length).to.be.at.most(30)
       expect(await chat.messages()).to.have.length(stored + 4)
     })
