@@ -90,7 +90,7 @@ function stepsUpTo(to: string | undefined): readonly Migration[] {
 }
 
 async function stepFailed(error: unknown): Promise<unknown> {
-  const { MigrationError } = await import('umzug')
+  const { MigrationError } = await import('./umzug.ts')
   if (!(error instanceof MigrationError)) return error
   const { cause } = error
   const reason = cause instanceof Error ? cause.message : String(cause)
@@ -132,7 +132,7 @@ async function umzugOf(sequelize: Sequelize, tablePrefix: string, transaction: T
       await up({ queryInterface: again ? resuming(queryInterface) : queryInterface, tables, transaction })
     },
   })
-  const { Umzug } = await import('umzug')
+  const { Umzug } = await import('./umzug.ts')
   return new Umzug({ migrations: migrations.map(stepOf), storage, logger: undefined })
 }
 
