@@ -35,6 +35,13 @@ await mill.close()
 await model.close()
 `
 
+/** What `threadmill worker` is given; CommonJS to Node, since the application's manifest says nothing else. */
+const agents = `
+import { defineAgent, type Agent } from 'threadmill'
+const greeter: Agent = defineAgent({ name: 'greeter' })
+export default { agents: [greeter] }
+`
+
 const entries = ['threadmill', 'threadmill/testing', 'threadmill/migrations']
 
 /** What takes part in the start of every process; whatever else is loaded with its first use. */
@@ -60,8 +67,9 @@ describe('The published package', function () {
   after(() => installed?.remove())
 
   const read = (file: string) => readFile(join(installed.package, file), 'utf8')
-  const run = (program: string, args: readonly string[]) =>
+  const start = (program: string, args: readonly string[]) =>
     execa(program, args, { cwd: installed.folder, env: plainEnvironment(), extendEnv: false, timeout: 120_000 })
+  const run = async (program: string, args: readonly string[]) => start(program, args)
 
   it('holds what was built, its sources and its documents, and no test', () => {
     const { files } = installed
@@ -152,10 +160,18 @@ describe('The published package', function () {
     expect(stdout).to.equal('Hello from the package.\nuser,assistant')
   })
 
-  it('has the command', async () => {
+  it('has the command, which makes the tables and runs the agents of a TypeScript file', async () => {
     const { stdout } = await run('npx', ['--no-install', 'threadmill', '--help'])
     expect(stdout).to.match(/^Usage: threadmill /m)
-    expect(stdout).to.include('worker')
+    const command = join(installed.folder, 'node_modules/.bin/threadmill')
+    await run(command, ['migrate'])
+    await writeFile(join(installed.folder, 'agents.ts'), agents)
+    const worker = start(command, ['worker', '--app', 'agents.ts'])
+    worker.stdout.on('data', (part: Buffer) => {
+      if (part.toString().includes('"msg":"ready"')) worker.kill('SIGTERM')
+    })
+    const { stdout: log } = await worker
+    expect(log).to.include('"msg":"ready"').and.to.include('"msg":"closed"')
   })
 
   it('passes publint and, for ES modules, attw', async () => {
