@@ -7,6 +7,7 @@ import { openDatabase } from '../../config/database.ts'
 import { ArgumentError, type Chat, type ChatEvent, ChatNotFoundError, type Threadmill } from '../../src/index.ts'
 import { text } from '../../src/testing/index.ts'
 import { allRows } from '../support/all-rows.ts'
+import { bundle } from '../support/bundle.ts'
 import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
 import { until } from '../support/until.ts'
@@ -169,9 +170,9 @@ onEachDatabase("A transaction of the application's", (kind) => {
   })
 
   it('that dies with its process leaves nothing and rings nobody', async function () {
-    this.timeout(60_000)
+    this.timeout(150_000)
     const before = await allRows(mill)
-    const child = spawn(process.execPath, ['--import', 'tsx', script], {
+    const child = spawn(process.execPath, [(await bundle()).program(script)], {
       stdio: ['pipe', 'pipe', 'inherit'],
       env: { ...process.env, THREADMILL_TEST_OPTIONS: JSON.stringify(bench.options()) },
     })
@@ -179,7 +180,7 @@ onEachDatabase("A transaction of the application's", (kind) => {
     child.stdout.on('data', (chunk: Buffer) => {
       output += chunk.toString()
     })
-    await until('the rows are written', () => output.includes('WRITTEN'), 40_000)
+    await until('the rows are written', () => output.includes('WRITTEN'), 60_000)
     child.kill('SIGKILL')
     await once(child, 'exit')
     // A chat of now waits for whatever lock the dead one may hold.

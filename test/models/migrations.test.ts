@@ -8,6 +8,7 @@ import { migrations } from '../../models/migrations/index.ts'
 import { migrate, migrationStatus, requireMigrated } from '../../models/migrator.ts'
 import { ArgumentError, ConfigurationError, NotMigratedError, Threadmill } from '../../src/index.ts'
 import { rejectionOf } from '../chat/support/watching.ts'
+import { bundle } from '../support/bundle.ts'
 import { onEachDatabase, type TestDatabase } from '../support/databases.ts'
 import { startRedisServer, type TestRedisServer } from '../support/redis-server.ts'
 
@@ -129,8 +130,8 @@ onEachDatabase('Migrations', (kind) => {
 
   it('are applied once by real processes at the same time, though one is killed in the middle', async function () {
     this.timeout(120_000)
-    const run = (...more: string[]) =>
-      promisify(execFile)(process.execPath, ['--import', 'tsx', script, database.url, ...more])
+    const program = (await bundle()).program(script)
+    const run = (...more: string[]) => promisify(execFile)(process.execPath, [program, database.url, ...more])
     const killed = await rejectionOf(run('7'))
     expect(killed).to.have.property('signal', 'SIGKILL')
     const outputs = await Promise.all([run(), run()])

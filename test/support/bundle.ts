@@ -12,6 +12,8 @@ export interface Bundle {
   readonly demo: string
   /** The arguments for `node` that start a worker with an app: a source file in a folder `apps`, which exports `agents`. */
   worker(app: string): string[]
+  /** The file of a program of its own, one of the list below. */
+  program(file: string): string
 }
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -20,7 +22,7 @@ const keptMs = 24 * 3_600_000
 
 /** Native, not made for being bundled, or asked for only by what is not used here. */
 const external = [
-  ...['libsql', 'js-redis-server'],
+  ...['libsql', 'js-redis-server', 'umzug'],
   ...['pg', 'pg-hstore', 'tedious', 'oracledb', 'ibm_db', 'snowflake-sdk', 'mariadb', 'sqlite3'],
 ]
 
@@ -32,6 +34,8 @@ const programs = [
   'src/claims/renewal-thread.ts',
   'src/testing/demo-server.ts',
   'config/embedded/redis-child.ts',
+  'test/chat/apps/dies-before-commit.ts',
+  'test/models/apps/migrate.ts',
 ]
 
 /** What modules that were written for `require` expect to find. */
@@ -66,6 +70,7 @@ async function make(): Promise<Bundle> {
   })
   return {
     demo: join(folder, 'demo.js'),
+    program: (file) => join(folder, `${nameOf(file)}.js`),
     worker: (app) => [join(folder, 'worker-entry.js'), join(folder, `${nameOf(app)}.js`)],
   }
 }
