@@ -2,7 +2,7 @@
 const levels = [
   ['config', '^config/'],
   ['models', '^models/'],
-  ['parts', '^src/(messages|attachments|claims|providers|tools|mcp|usage|events)/'],
+  ['parts', '^src/(messages|attachments|claims|providers|tools|mcp|usage|events|observability)/'],
   ['loop', '^src/loop/'],
   ['chat', '^src/chat/'],
   ['workers', '^workers/'],
@@ -146,6 +146,29 @@ module.exports = {
     {
       ...onlyIn('openai', '^src/providers/', { dependencyTypes: typesOnly }),
       name: 'openai-types-only-in-providers',
+    },
+    onlyIn('prom-client', '^src/observability/', { dependencyTypesNot: typesOnly }),
+    onlyIn('@opentelemetry', '^src/observability/|^workers/queue-telemetry[.]ts$', { dependencyTypesNot: typesOnly }),
+    {
+      name: 'what-is-off-is-not-loaded',
+      comment: 'Metrics and traces are loaded by import() when they are asked for, and cost nothing otherwise.',
+      severity: 'error',
+      from: { pathNot: '^src/observability/(metrics|tracing)/|^workers/queue-telemetry[.]ts$' },
+      to: {
+        path: '^src/observability/(metrics|tracing)/|^workers/queue-telemetry[.]ts$|^node_modules/(prom-client|@opentelemetry|bullmq-otel)/',
+        dynamic: false,
+        dependencyTypesNot: typesOnly,
+      },
+    },
+    {
+      name: 'observability-runs-no-sibling',
+      comment: 'All parts may tell what they do; what they tell to runs none of them.',
+      severity: 'error',
+      from: { path: '^src/observability/' },
+      to: {
+        path: '^src/(messages|attachments|claims|providers|tools|mcp|usage|events)/',
+        dependencyTypesNot: typesOnly,
+      },
     },
     onlyIn('redlock', '^src/claims/claim-lock[.]ts$'),
     onlyIn('bullmq', '^workers/|^src/(threadmill|open)[.]ts$'),

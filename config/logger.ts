@@ -8,11 +8,6 @@ export interface Logger {
   error(facts: object, text: string): void
 }
 
-const nothing = (): void => {}
-
-/** The default: says nothing. */
-export const silentLogger: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing }
-
 /** @throws {ConfigurationError} for what lacks one of the methods. */
 export function requireLogger(logger: Logger): Logger {
   const given: Readonly<Record<string, unknown>> = { ...named(logger) }

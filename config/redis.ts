@@ -5,8 +5,10 @@ import { parseRedisUrl, type RedisTarget, UrlProblem } from './urls.ts'
 
 /** What a connector reports, and how long it waits. */
 export interface RedisConnectorOptions {
-  /** Told of what an operator should know: a Redis that may evict keys, connections that fail later on. Default: nobody. */
+  /** Told of what an operator should know: a Redis that may evict keys. Default: nobody. */
   readonly onWarning?: ((message: string) => void) | undefined
+  /** Told of connections that fail later on, and of the servers that they are to. Default: nobody. */
+  readonly onTrouble?: ((error: Error, servers: string) => void) | undefined
   /** Told of the name of each command that is sent once a client is ready, in lower case. Default: nobody. */
   readonly onCommand?: ((name: string) => void) | undefined
   /** Most ms that a client may take to become ready. Default: 5000. */
@@ -69,7 +71,12 @@ export function redisConnector(
 /** A connector for a source. */
 export function connectorOf(
   source: RedisSource,
-  { onWarning = () => {}, onCommand, readyWithinMs = READY_WITHIN_MS }: RedisConnectorOptions = {},
+  {
+    onWarning = () => {},
+    onTrouble = () => {},
+    onCommand,
+    readyWithinMs = READY_WITHIN_MS,
+  }: RedisConnectorOptions = {},
 ): RedisConnector {
   const opened = new Set<RedisClient>()
   const ready = new Map<RedisPurpose, Promise<RedisClient>>()
@@ -90,7 +97,7 @@ export function connectorOf(
       throw error
     }
     // Without a listener a lost connection would end the process; the client reconnects by itself.
-    client.on('error', (error: Error) => onWarning(`Redis at ${source.description}: ${error.message}`))
+    client.on('error', (error: Error) => onTrouble(error, source.description))
     if (!policyChecked && purpose !== 'reader') {
       policyChecked = true
       await checkEviction(client, onWarning)
@@ -113,7 +120,7 @@ export function connectorOf(
   function open(purpose: 'worker' | 'reader'): RedisClient {
     if (closed) throw new ConfigurationError('The connections to Redis are closed: connect again to get new ones')
     const client = source.open(purpose)
-    client.on('error', (error: Error) => onWarning(`Redis at ${source.description}: ${error.message}`))
+    client.on('error', (error: Error) => onTrouble(error, source.description))
     client.once('end', () => opened.delete(client))
     opened.add(client)
     if (onCommand) reportCommands(client, onCommand)

@@ -10,6 +10,8 @@ export interface ChatLook {
   readonly claimed: boolean
   /** Whether somebody wants it run now, by the database's clock. */
   readonly due: boolean
+  /** How long it has been due, in ms, by the database's clock; negative when it is due later, null when nobody wants it. */
+  readonly dueForMs: number | null
   readonly queued: { readonly steering: number; readonly total: number }
   /** Usage entries that an earlier, dead run left open. */
   readonly orphanedUsages: number
@@ -26,7 +28,7 @@ export async function lookAtChat(db: Database, chatId: string, transaction?: Tra
   const { chats, messages, queuedMessages, usages } = db.tables
   const [raw] = await db.read(
     `SELECT ${selectList(chatColumns, 'c')}, CASE WHEN c.claimed_until > ${db.dialect.now} THEN 1 ELSE 0 END AS claimed, ` +
-      `CASE WHEN c.wanted_at <= ${db.dialect.now} THEN 1 ELSE 0 END AS due, ` +
+      `CASE WHEN c.wanted_at <= ${db.dialect.now} THEN 1 ELSE 0 END AS due, ${db.dialect.now} AS databaseNow, ` +
       `(SELECT COUNT(*) FROM ${queuedMessages} q WHERE q.chat_id = c.id AND q.steer = 1) AS steering, ` +
       `(SELECT COUNT(*) FROM ${queuedMessages} q WHERE q.chat_id = c.id) AS queued, ` +
       `(SELECT COUNT(*) FROM ${usages} u WHERE u.chat_id = c.id AND u.status = 'pending' AND u.claim_token < c.claim_token) AS orphaned, ` +
@@ -38,10 +40,13 @@ export async function lookAtChat(db: Database, chatId: string, transaction?: Tra
     transaction,
   )
   if (raw === undefined) return null
+  const chat = readRow(chatColumns, raw, db.dialect)
+  const now = db.dialect.readTime(raw.databaseNow).getTime()
   return {
-    chat: readRow(chatColumns, raw, db.dialect),
+    chat,
     claimed: Number(raw.claimed) === 1,
     due: Number(raw.due) === 1,
+    dueForMs: chat.wantedAt === null ? null : now - chat.wantedAt.getTime(),
     queued: { steering: Number(raw.steering), total: Number(raw.queued) },
     orphanedUsages: Number(raw.orphaned),
     draft: raw.draft as string | null,

@@ -1,11 +1,12 @@
+import type { Telemetry } from 'bullmq'
 import { embedded, type Services } from '../config/embedded/index.ts'
-import type { Logger } from '../config/logger.ts'
 import { ownRedis } from '../config/own-redis.ts'
 import { requireSequelize } from '../config/own-sequelize.ts'
 import { queuePrefix } from '../config/queues.ts'
-import { connectorOf, type RedisConnector, redisConnector } from '../config/redis.ts'
+import { connectorOf, type RedisConnector, type RedisConnectorOptions, redisConnector } from '../config/redis.ts'
 import type { RedisClient } from '../config/redis-clients.ts'
 import type { Settings } from '../config/settings.ts'
+import { readBacklog } from '../models/backlog.ts'
 import { cancelledAmong } from '../models/claims.ts'
 import { type Database, databaseOf } from '../models/database.ts'
 import { defineModels, type Extensions, type Models } from '../models/index.ts'
@@ -22,6 +23,8 @@ import { configure, defaultClients, type Equipment, toolsOf } from './loop/confi
 import { databaseRows } from './loop/database-rows.ts'
 import { realClock } from './loop/real-clock.ts'
 import type { LoopPorts } from './loop/run-context.ts'
+import { errorFacts } from './observability/error-facts.ts'
+import { type Observability, type ObservabilityOptions, openObservability } from './observability/open.ts'
 import { type OpenedDatabase, type OwnDatabase, openRows } from './open-rows.ts'
 import type { Agent } from './tools/agent.ts'
 import { defineAgent } from './tools/define-agent.ts'
@@ -49,7 +52,9 @@ export interface Parts {
   readonly ports: LoopPorts
   readonly chats: ChatDependencies
   readonly equipment: Equipment
-  readonly logger: Logger
+  readonly observability: Observability
+  /** Traces rings and jobs, where somebody traces. */
+  readonly telemetry: Telemetry | undefined
 }
 
 const cancelLookMs = 1_000
@@ -69,7 +74,7 @@ export function equip(agents: readonly Agent[], tools: readonly Tool[]): Omit<Eq
 /** What is opened by, beside the settings. */
 export interface OpenOptions {
   readonly migrates: boolean
-  readonly logger: Logger
+  readonly observability: ObservabilityOptions
   readonly observe: Observers | undefined
   readonly own: OwnConnections
   readonly extend: Extensions | undefined
@@ -84,20 +89,31 @@ export interface OwnConnections extends OwnDatabase {
 export async function open(
   wanted: Settings,
   equipped: Omit<Equipment, 'model' | 'clientFor'>,
-  { migrates, logger, observe, own, extend }: OpenOptions,
+  { migrates, observability: wantedObservability, observe, own, extend }: OpenOptions,
   opened: (() => Promise<unknown>)[],
 ): Promise<Parts> {
   if (own.sequelize !== undefined) requireSequelize(own.sequelize)
   const source = own.redis === undefined ? null : ownRedis(own.redis)
-  const services =
-    source === null ? await embedded(wanted, { onNotice: (notice) => logger.warn({}, notice) }) : nothingStarted
+  const observability = await openObservability(wantedObservability)
+  const { instruments, metrics, tracer } = observability
+  opened.push(async () => metrics?.close())
+  const telemetry = tracer === null ? undefined : (await import('../workers/queue-telemetry.ts')).queueTelemetry(tracer)
+  const notice = (message: string) => instruments.observe({ type: 'notice', message })
+  const services = source === null ? await embedded(wanted, { onNotice: notice }) : nothingStarted
   opened.push(() => services.stop())
   const settings: Settings = { ...wanted, redisUrl: services.redisUrl }
 
   const database = await openRows(settings, own, { migrates, onStatement: observe?.onStatement }, opened)
   const { sequelize } = database
 
-  const watch = { onWarning: (warning: string) => logger.warn({}, warning), onCommand: observe?.onCommand }
+  const watch: RedisConnectorOptions = {
+    onWarning: notice,
+    onTrouble: (error, servers) => {
+      const doing = `staying connected to ${servers}`
+      instruments.observe({ type: 'redis.trouble', doing, error: errorFacts(error) })
+    },
+    onCommand: observe?.onCommand,
+  }
   const redis = source === null ? redisConnector(settings, watch) : connectorOf(source, watch)
   opened.push(() => redis.close())
   const [producer, locking] = await Promise.all([redis.producer(), redis.lock()])
@@ -107,42 +123,47 @@ export async function open(
   const marginMs = Math.min(5_000, ttlMs / 5)
   const renewer = new Renewer(
     { database: database.renewal, tablePrefix, ttlMs, renewMs, marginMs, heartbeatLimitMs },
-    logger,
+    instruments.observe,
   )
-  const cancels = new CancelWatch((chatIds) => cancelledAmong(db, chatIds), cancelLookMs, logger)
+  const cancels = new CancelWatch((chatIds) => cancelledAmong(db, chatIds), cancelLookMs, instruments.observe)
   const claims = new Claims({
     db,
-    lock: claimLock(locking, { prefix, ttlMs, db: redis.db, logger }),
+    lock: claimLock(locking, { prefix, ttlMs, db: redis.db, observe: instruments.observe }),
     renewer,
     cancels,
     ttlMs,
     marginMs,
     agents: () => [...equipped.agents.keys()],
   })
-  const bells = new Bells(producer, queuePrefix(prefix, redis), logger)
+  const bells = new Bells(producer, queuePrefix(prefix, redis), { observe: instruments.observe, telemetry })
   opened.push(() => bells.close())
   const events = liveEvents({
     prefix,
     redis: producer,
     connect: () => redis.openReader(),
     db,
-    logger,
+    observe: instruments.observe,
     coalesceMs: settings.eventCoalesceMs,
   })
   const equipment: Equipment = { ...equipped, model: settings.model, clientFor: defaultClients(settings) }
+  metrics?.read({
+    claimsHeld: () => claims.size,
+    backlog: () => readBacklog(db),
+    queues: () => bells.depths(),
+  })
   const ports: LoopPorts = {
+    ...instruments,
     claims,
     rows: databaseRows(db, ttlMs),
     bell: bells,
     events: events.publisher,
     clock: realClock,
-    logger,
     configure: (chat, order) => configure(equipment, chat, order),
     hasAgent: (name) => equipment.agents.has(name),
     requiresApproval: (chat, name) => toolsOf(equipment, chat).get(name)?.requiresApproval === true,
     tellTurnEnd: (row, outcome) => {
       const agent = row.agent === null ? undefined : equipment.agents.get(row.agent)
-      return tellTurnEnd(agent, row, outcome, { chatOf: (chat) => new Chat(chat, chats), logger })
+      return tellTurnEnd(agent, row, outcome, { chatOf: (chat) => new Chat(chat, chats), observe: instruments.observe })
     },
   }
   const models = defineModels(sequelize, tablePrefix, extend)
@@ -170,6 +191,7 @@ export async function open(
     ports,
     chats,
     equipment,
-    logger,
+    observability,
+    telemetry,
   }
 }

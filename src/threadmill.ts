@@ -1,9 +1,9 @@
 import { type Sequelize, Transaction } from 'sequelize'
-import { type Logger, requireLogger, silentLogger } from '../config/logger.ts'
 import { queuePrefix } from '../config/queues.ts'
 import type { RedisClient } from '../config/redis-clients.ts'
 import { resolveSettings, type ConnectOptions as SettingsOptions } from '../config/settings.ts'
 import type { Extensions, Models } from '../models/index.ts'
+import { requireMigrated } from '../models/migrator.ts'
 import { liftPutOff } from '../models/sweep.ts'
 import { CompactJob } from '../workers/compact.ts'
 import { CompleteJob } from '../workers/complete.ts'
@@ -13,12 +13,15 @@ import { Sweeper } from '../workers/sweep.ts'
 import { Chats } from './chat/chats.ts'
 import { ConfigurationError } from './errors.ts'
 import { missingAgent } from './loop/ending.ts'
+import { probeSource } from './observability/health.ts'
+import type { ObservabilityOptions } from './observability/open.ts'
+import { openProbe, type Probe, type ProbeOptions } from './observability/probe.ts'
 import { equip, type Observers, open, type Parts } from './open.ts'
 import type { Agent } from './tools/agent.ts'
 import type { Tool } from './tools/tool.ts'
 
 /** What an application connects with; what it leaves out comes from the environment, then from embedded services. */
-export interface ConnectOptions extends SettingsOptions {
+export interface ConnectOptions extends SettingsOptions, ObservabilityOptions {
   /** The agents that this process can run chats of. */
   readonly agents?: readonly Agent[] | undefined
   /** Tools that chats can be given by name, beside those of their agents. */
@@ -38,8 +41,6 @@ export interface ConnectOptions extends SettingsOptions {
   readonly redis?: RedisClient | undefined
   /** The application's own columns, scopes and associations of `mill.models`. */
   readonly extend?: Extensions | undefined
-  /** pino, the console, or anything else with their four methods. Default: says nothing. */
-  readonly logger?: Logger | undefined
   /**
    * Told of every SQL statement and Redis command of ours, for counting. Not reported are claim renewals, which run in a
    * thread of their own, and what goes through a client given as `redis`.
@@ -65,6 +66,7 @@ export class Threadmill {
   readonly sequelize: Sequelize
   readonly #parts: Parts
   readonly #pools = new Set<Pool>()
+  readonly #probes = new Set<Probe>()
   #closed: Promise<void> | null = null
 
   private constructor(parts: Parts) {
@@ -87,7 +89,9 @@ export class Threadmill {
    * @throws {UnreachableError} when the database or Redis does not answer.
    */
   static async connect(options: ConnectOptions = {}): Promise<Threadmill> {
-    const { agents, tools, migrate: migrates, logger, observe, sequelize, redis, extend, ...settings } = options
+    const { agents, tools, migrate: migrates, observe, sequelize, redis, extend, ...rest } = options
+    const { logger, onObservation, metrics, tracing, observeContent, ...settings } = rest
+    const observability = { logger, onObservation, metrics, tracing, observeContent }
     const equipped = equip(agents ?? [], tools ?? [])
     const provided = { database: sequelize !== undefined, redis: redis !== undefined }
     const own = { sequelize, redis, isUrlBeside: settings.databaseUrl !== undefined }
@@ -100,7 +104,7 @@ export class Threadmill {
         await open(
           resolveSettings(settings, undefined, provided),
           equipped,
-          { migrates: migrates ?? false, logger: requireLogger(logger ?? silentLogger), observe, own, extend },
+          { migrates: migrates ?? false, observability, observe, own, extend },
           opened,
         ),
       )
@@ -112,7 +116,8 @@ export class Threadmill {
 
   /** Starts this process's workers. They run until `close` of the pool, or of this object. */
   startWorkers(counts: WorkerCounts = {}): Pool {
-    const { settings, redis, bells, claims, db, equipment, renewer, logger } = this.#parts
+    const { settings, redis, bells, claims, db, equipment, renewer, telemetry, ports } = this.#parts
+    const { observe } = ports
     // The first jobs would wait for its thread, and a job that waits is lost for a while if its process dies.
     void renewer.ready()
     const pool = new Pool({
@@ -131,9 +136,10 @@ export class Threadmill {
         bells,
         everyMs: settings.sweepEveryMs,
         agents: [...equipment.agents.keys()],
-        logger,
+        observe,
       }),
-      logger,
+      observe,
+      telemetry,
       graceMs: settings.shutdownGraceMs,
       begin: async () => {
         await liftPutOff(db, [...equipment.agents.keys()], missingAgent)
@@ -155,6 +161,41 @@ export class Threadmill {
   }
 
   /**
+   * The metrics of this process in the text format of Prometheus; what can't be read at the moment is left out.
+   * @throws {ConfigurationError} unless connected with `metrics`.
+   */
+  async metrics(): Promise<string> {
+    const { metrics } = this.#parts.observability
+    if (metrics === null)
+      throw new ConfigurationError('No metrics are kept: connect with metrics: true, or a registry.')
+    return metrics.text()
+  }
+
+  /**
+   * Serves `/live`, `/ready` and `/metrics` over HTTP, for an orchestrator and for Prometheus, until this object is closed:
+   * while it closes, `/ready` says so. Start the workers first, so that they are part of being ready.
+   * @throws {ConfigurationError} when the address can't be listened on.
+   */
+  async serveProbe(options: ProbeOptions): Promise<Probe> {
+    const { sequelize } = this
+    const { renewer, settings, redis, observability } = this.#parts
+    const probe = await openProbe(
+      options,
+      probeSource({
+        isRenewing: () => renewer.alive,
+        isClosing: () => this.#closed !== null,
+        pools: () => [...this.#pools].map((pool) => pool.state),
+        database: () => requireMigrated(sequelize, settings.tablePrefix),
+        redis: async () => (await redis.producer()).ping(),
+        metrics: observability.metrics,
+      }),
+    )
+    this.#probes.add(probe)
+    if (this.#closed !== null) await probe.close()
+    return probe
+  }
+
+  /**
    * Closes the workers as `pool.close` does, then every connection that was made here, and ends embedded services. Safe to
    * call again.
    */
@@ -164,7 +205,7 @@ export class Threadmill {
   }
 
   async #close(): Promise<void> {
-    const { bells, renewer, cancels, events, redis, database, services } = this.#parts
+    const { bells, renewer, cancels, events, redis, database, services, observability } = this.#parts
     await Promise.all([...this.#pools].map((pool) => pool.close()))
     cancels.close()
     await Promise.all([events.publisher.close(), renewer.close(), bells.close()])
@@ -173,5 +214,7 @@ export class Threadmill {
     await redis.close()
     await database.close()
     await services.stop()
+    observability.metrics?.close()
+    await Promise.all([...this.#probes].map((probe) => probe.close()))
   }
 }

@@ -36,6 +36,12 @@ describe('the sources', () => {
     expectNone(hits, 'Throw a class of src/errors.ts, or a class of your own where no caller sees it.')
   })
 
+  it('log nothing themselves: they observe, and src/observability makes lines of it', () => {
+    const call = /\bconsole\s*\.|\blog(?:ger)?\s*\.\s*(?:trace|debug|info|warn|error|fatal)\(/
+    const library = (path: string) => !/^src\/(observability|cli|testing)\//.test(path)
+    expectNone(find(call, library), 'Add it to the union Observation and call observe().')
+  })
+
   it(`stay below ${MAX_LINES} lines a file`, () => {
     const long = sources.filter(({ lines }) => lines.length > MAX_LINES)
     expectNone(

@@ -1,8 +1,9 @@
-import { type JobsOptions, Queue } from 'bullmq'
-import type { Logger } from '../config/logger.ts'
+import { type JobsOptions, Queue, type Telemetry } from 'bullmq'
 import { queueNames } from '../config/queues.ts'
 import type { RedisClient } from '../config/redis-clients.ts'
 import type { Bell } from '../models/rows.ts'
+import { errorFacts } from '../src/observability/error-facts.ts'
+import type { Observe } from '../src/observability/observation.ts'
 
 /** The only data of a job: everything else is read from the rows. */
 export interface RingData {
@@ -18,6 +19,12 @@ export interface RingOptions {
   readonly priority?: number
 }
 
+export interface BellOptions {
+  readonly observe: Observe
+  /** Traces rings and their jobs; left out, nothing does. */
+  readonly telemetry?: Telemetry | undefined
+}
+
 /** Jobs that ended are kept for a look at them, not for ever. */
 const kept: JobsOptions = { attempts: 1, removeOnComplete: { count: 1_000 }, removeOnFail: { count: 5_000 } }
 
@@ -30,13 +37,18 @@ const ringLimitMs = 2_000
 /** Rings the queues. A ring is never needed for correctness: what it announces is a row, and the sweeper rings again. */
 export class Bells {
   readonly #queues: Readonly<Record<Bell, Queue<RingData>>>
-  readonly #logger: Logger
+  readonly #observe: Observe
 
-  constructor(connection: RedisClient, prefix: string, logger: Logger) {
+  constructor(connection: RedisClient, prefix: string, { observe, telemetry }: BellOptions) {
     const open = (name: string): Queue<RingData> => {
-      const queue = new Queue<RingData>(name, { connection, prefix, skipVersionCheck: true })
+      const queue = new Queue<RingData>(name, {
+        connection,
+        prefix,
+        skipVersionCheck: true,
+        ...(telemetry === undefined ? {} : { telemetry }),
+      })
       queue.on('error', (error) =>
-        logger.warn({ err: error, queue: name }, 'A queue lost Redis; it reconnects by itself'),
+        observe({ type: 'redis.trouble', doing: `reaching the queue ${name}`, error: errorFacts(error) }),
       )
       return queue
     }
@@ -45,10 +57,10 @@ export class Bells {
       runTools: open(queueNames.runTools),
       compact: open(queueNames.compact),
     }
-    this.#logger = logger
+    this.#observe = observe
   }
 
-  /** Wakes a worker now, or after a delay; does nothing but log when Redis is away. */
+  /** Wakes a worker now, or after a delay; a ring that Redis does not take is observed, and lost. */
   async ring(chatId: string, queue: Bell, { delayMs = 0, priority }: RingOptions = {}): Promise<void> {
     const urgency = priority === undefined ? {} : { priority }
     if (delayMs > 0) {
@@ -68,13 +80,21 @@ export class Bells {
     await this.#add(queue, 'sweep', chatId, { deduplication: { id: `${chatId}:${claimToken}:${period}` } })
   }
 
+  /** How many jobs each queue has, by state. Rejects while Redis is away. */
+  async depths(): Promise<Record<Bell, Record<string, number>>> {
+    const count = (queue: Bell) =>
+      this.#queues[queue].getJobCounts('wait', 'active', 'delayed', 'prioritized', 'failed')
+    const [complete, runTools, compact] = await Promise.all([count('complete'), count('runTools'), count('compact')])
+    return { complete, runTools, compact }
+  }
+
   async close(): Promise<void> {
     await Promise.all(Object.values(this.#queues).map((queue) => queue.close()))
   }
 
   async #add(queue: Bell, name: RingName, chatId: string, options: JobsOptions): Promise<void> {
     const added = this.#queues[queue].add(name, { chatId }, { ...kept, ...options }).catch((error: unknown) => {
-      this.#logger.warn({ err: error, chatId, queue }, 'A ring was lost; the sweeper rings again')
+      this.#observe({ type: 'ring.lost', chatId, queue, error: errorFacts(error) })
     })
     // An application's own client may wait for a Redis that is away; whoever rings, a commit perhaps, must not.
     let timer: NodeJS.Timeout | undefined

@@ -101,7 +101,9 @@ export abstract class ChatJob {
     const { db, ports } = this.dependencies
     if (untaken.agent === null || ports.hasAgent(untaken.agent)) return 'claimed elsewhere'
     if (untaken.putOff < putOffLimit) {
-      await putOff(db, chatId, putOffDelayMs(untaken.putOff, ports.clock.random()))
+      const delayMs = putOffDelayMs(untaken.putOff, ports.clock.random())
+      await putOff(db, chatId, delayMs)
+      ports.observe({ type: 'chat.put-off', chatId, agent: untaken.agent, delayMs })
       return 'put off'
     }
     const error = new MissingAgentError(
@@ -114,6 +116,7 @@ export abstract class ChatJob {
     if (await failUntaken(db, chatId, failure)) {
       // From outside any run: the last take is another process's.
       ports.events.publish(chatId, 0, { type: 'run.failed', failure, retryInMs: null })
+      ports.observe({ type: 'chat.failed', chatId, agent: untaken.agent, code: missingAgent })
     }
     throw error
   }

@@ -1,11 +1,12 @@
 import { hostname } from 'node:os'
-import { type Job, UnrecoverableError, Worker } from 'bullmq'
-import type { Logger } from '../config/logger.ts'
+import { type Job, type Telemetry, UnrecoverableError, Worker } from 'bullmq'
 import { queueNames } from '../config/queues.ts'
 import type { RedisClient } from '../config/redis-clients.ts'
 import type { Bell } from '../models/rows.ts'
 import type { Claims } from '../src/claims/claims.ts'
 import { CancelledError, ChatNotFoundError, ShutdownError } from '../src/errors.ts'
+import { errorCode, errorFacts } from '../src/observability/error-facts.ts'
+import type { JobEnd, Observe } from '../src/observability/observation.ts'
 import type { Bells, RingData } from './bell.ts'
 import type { ChatJob, JobOutcome } from './job.ts'
 import type { Sweeper } from './sweep.ts'
@@ -19,7 +20,9 @@ export interface PoolOptions {
   readonly bells: Bells
   readonly claims: Claims
   readonly sweeper: Sweeper
-  readonly logger: Logger
+  readonly observe: Observe
+  /** Traces jobs; left out, nothing does. */
+  readonly telemetry?: Telemetry | undefined
   readonly graceMs: number
   /** Done once when the pool starts: what only a process with these agents can do. */
   readonly begin: () => Promise<void>
@@ -40,6 +43,8 @@ export class Pool {
   readonly #running = new Set<Promise<JobOutcome>>()
   #stopping = false
   #closed: Promise<void> | null = null
+  #isReady = false
+  #ended = false
 
   constructor(options: PoolOptions) {
     this.#options = options
@@ -47,14 +52,32 @@ export class Pool {
       .filter((queue) => options.concurrency[queue] > 0)
       .map((queue) => this.#work(queue))
     options.sweeper.start()
-    this.#begun = options
-      .begin()
-      .catch((error) => options.logger.warn({ err: error }, 'Chats that were put off were not lifted'))
+    this.#begun = options.begin().catch((error) =>
+      options.observe({
+        type: 'database.trouble',
+        doing: 'lifting chats that were put off',
+        error: errorFacts(error),
+      }),
+    )
+    // A worker that is closed before it connects rejects; its state says so.
+    this.ready().then(
+      () => {
+        this.#isReady = true
+      },
+      () => {},
+    )
+    options.observe({ type: 'pool.started', ...options.concurrency })
   }
 
   /** Resolves when every worker is connected and takes jobs. */
   async ready(): Promise<void> {
     await Promise.all(this.#workers.map((worker) => worker.waitUntilReady()))
+  }
+
+  /** `running`, `connecting` until every worker reaches Redis, `closing`, or `closed`. */
+  get state(): 'connecting' | 'running' | 'closing' | 'closed' {
+    if (this.#closed !== null) return this.#ended ? 'closed' : 'closing'
+    return this.#isReady && this.#options.connection.status === 'ready' ? 'running' : 'connecting'
   }
 
   /**
@@ -67,6 +90,7 @@ export class Pool {
   }
 
   async #close(): Promise<void> {
+    const begun = performance.now()
     this.#stopping = true
     await this.#begun
     await this.#options.sweeper.stop()
@@ -78,6 +102,8 @@ export class Pool {
     } finally {
       clearTimeout(grace)
     }
+    this.#ended = true
+    this.#options.observe({ type: 'pool.closed', durationMs: performance.now() - begun })
   }
 
   /** BullMQ's own close waits for Redis, however long it is away; what the jobs came to is in the rows, so it can go without. */
@@ -89,10 +115,10 @@ export class Pool {
   }
 
   #work(queue: Bell): Worker<RingData, JobOutcome> {
-    const { connection, prefix, concurrency, logger } = this.#options
+    const { connection, prefix, concurrency, observe, telemetry } = this.#options
     const worker = new Worker<RingData, JobOutcome>(
       queueNames[queue],
-      (job) => this.#track(this.#perform(queue, job)),
+      (job) => this.#track(this.#observed(queue, job)),
       {
         connection,
         prefix,
@@ -101,11 +127,13 @@ export class Pool {
         lockDuration: lockDurationMs,
         maxStalledCount: stallsAllowed,
         skipVersionCheck: true,
+        ...(telemetry === undefined ? {} : { telemetry }),
       },
     )
     // A lost lock or connection loses nothing: the run holds its claim in the database.
-    worker.on('error', (error) => logger.warn({ err: error, queue }, 'A worker reported an error; it goes on'))
-    worker.on('failed', (job, error) => logger.info({ err: error, queue, chatId: job?.data.chatId }, 'A turn failed'))
+    worker.on('error', (error) =>
+      observe({ type: 'redis.trouble', doing: `working on the queue ${queueNames[queue]}`, error: errorFacts(error) }),
+    )
     return worker
   }
 
@@ -115,6 +143,24 @@ export class Pool {
       return await work
     } finally {
       this.#running.delete(work)
+    }
+  }
+
+  async #observed(queue: Bell, job: Job<RingData, JobOutcome>): Promise<JobOutcome> {
+    const { observe } = this.#options
+    const facts = { queue, job: job.name, chatId: job.data.chatId }
+    const begun = performance.now()
+    const ended = (outcome: JobEnd, code: string | null) =>
+      observe({ type: 'job.ended', ...facts, outcome, durationMs: performance.now() - begun, code })
+    observe({ type: 'job.started', ...facts, waitedMs: Date.now() - job.timestamp - (job.opts.delay ?? 0) })
+    try {
+      const outcome = await this.#perform(queue, job)
+      ended(outcome, null)
+      return outcome
+    } catch (error) {
+      const cancelled = error instanceof UnrecoverableError
+      ended(cancelled ? 'cancelled' : 'failed', cancelled ? null : errorCode(error))
+      throw error
     }
   }
 

@@ -1,6 +1,7 @@
-import type { Logger } from '../config/logger.ts'
 import type { Database } from '../models/database.ts'
 import { dueChats, keepPutOffShort } from '../models/sweep.ts'
+import { errorFacts } from '../src/observability/error-facts.ts'
+import type { Observe } from '../src/observability/observation.ts'
 import type { Bells } from './bell.ts'
 
 const batch = 200
@@ -14,17 +15,17 @@ export class Sweeper {
   readonly #bells: Bells
   readonly #everyMs: number
   readonly #agents: readonly string[]
-  readonly #logger: Logger
+  readonly #observe: Observe
   #timer: NodeJS.Timeout | null = null
   #sweeping: Promise<unknown> = Promise.resolve()
   #stopped = false
 
-  constructor(options: { db: Database; bells: Bells; everyMs: number; agents: readonly string[]; logger: Logger }) {
+  constructor(options: { db: Database; bells: Bells; everyMs: number; agents: readonly string[]; observe: Observe }) {
     this.#db = options.db
     this.#bells = options.bells
     this.#everyMs = options.everyMs
     this.#agents = options.agents
-    this.#logger = options.logger
+    this.#observe = options.observe
   }
 
   start(): void {
@@ -44,13 +45,15 @@ export class Sweeper {
 
   /** One sweep. Returns how many chats it rang for; 0 also when the database is away. */
   async sweep(): Promise<number> {
+    const begun = performance.now()
     try {
       const due = await dueChats(this.#db, batch)
       await keepPutOffShort(this.#db, this.#agents)
       await Promise.all(due.map((chat) => this.#bells.sweep(chat.chatId, chat.queue, chat.claimToken)))
+      this.#observe({ type: 'sweep.ended', rung: due.length, durationMs: performance.now() - begun })
       return due.length
     } catch (error) {
-      this.#logger.warn({ err: error }, 'A sweep failed; the next one comes by itself')
+      this.#observe({ type: 'database.trouble', doing: 'looking for chats that are due', error: errorFacts(error) })
       return 0
     }
   }

@@ -65,6 +65,9 @@ export abstract class ChatRequests extends ChatReadings {
     }
     if (decided.outcome === 'recorded') {
       publish(this.id, { type: 'approval.decided', toolCall: eventToolCall(decided.call), approval })
+      const { name, toolCallId } = decided.call
+      const tool = this.deps.toolNames(this.row).has(name) ? name : 'unknown'
+      ports.observe({ type: 'approval.decided', chatId: this.id, tool, toolCallId, approval })
       if (wake) await ports.bell.ring(this.id, 'complete')
     }
     return decided.outcome

@@ -1,5 +1,6 @@
-import type { Logger } from '../../config/logger.ts'
 import type { ChatRow } from '../../models/rows.ts'
+import { errorFacts } from '../observability/error-facts.ts'
+import type { Observe } from '../observability/observation.ts'
 import type { Agent } from '../tools/agent.ts'
 import { type AgentDefinition, defineAgent as define } from '../tools/define-agent.ts'
 import type { OnTurnEnd, TurnOutcome } from '../tools/turn-end.ts'
@@ -16,27 +17,27 @@ const limitMs = 60_000
  */
 export const defineAgent: (definition: AgentDefinition<Chat>) => Agent = define
 
-/** Calls the hook of a chat's agent; what goes wrong in it is logged and changes nothing. */
+/** Calls the hook of a chat's agent; what goes wrong in it is observed and changes nothing. */
 export async function tellTurnEnd(
   agent: Agent | undefined,
   row: ChatRow,
   outcome: TurnOutcome,
-  { chatOf, logger }: { readonly chatOf: (row: ChatRow) => Chat; readonly logger: Logger },
+  { chatOf, observe }: { readonly chatOf: (row: ChatRow) => Chat; readonly observe: Observe },
 ): Promise<void> {
   // Only `defineAgent` above makes agents, so the hook does take a chat.
   const hook = agent?.onTurnEnd as OnTurnEnd<Chat> | null | undefined
   if (!hook) return
-  const about = { chatId: row.id, agent: row.agent, turn: outcome.turn, outcome: outcome.kind }
+  const trouble = { type: 'hook.trouble', hook: 'onTurnEnd', chatId: row.id, agent: row.agent } as const
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(() => {
-      logger.warn(about, `onTurnEnd took over ${limitMs} ms; the run goes on without it`)
+      observe({ ...trouble, error: null })
       resolve()
     }, limitMs)
   })
   const told = (async () => hook(chatOf(row), outcome))().then(
     () => {},
-    (error: unknown) => logger.warn({ ...about, err: error }, 'onTurnEnd threw; the turn has ended all the same'),
+    (error: unknown) => observe({ ...trouble, error: errorFacts(error) }),
   )
   await Promise.race([told, late]).finally(() => clearTimeout(timer))
 }

@@ -1,17 +1,18 @@
-import type { Logger } from '../../config/logger.ts'
+import { errorFacts } from '../observability/error-facts.ts'
+import type { Observe } from '../observability/observation.ts'
 
 /** Looks for cancels of the turns that this process runs: one statement a period for all of them. */
 export class CancelWatch {
   readonly #cancelledAmong: (chatIds: readonly string[]) => Promise<string[]>
   readonly #everyMs: number
-  readonly #logger: Logger
+  readonly #observe: Observe
   readonly #watched = new Map<string, Set<() => void>>()
   #timer: NodeJS.Timeout | null = null
 
-  constructor(cancelledAmong: (chatIds: readonly string[]) => Promise<string[]>, everyMs: number, logger: Logger) {
+  constructor(cancelledAmong: (chatIds: readonly string[]) => Promise<string[]>, everyMs: number, observe: Observe) {
     this.#cancelledAmong = cancelledAmong
     this.#everyMs = everyMs
-    this.#logger = logger
+    this.#observe = observe
   }
 
   /** Calls `onCancel` once when the chat's running turn is found cancelled, until the returned function is called. */
@@ -40,7 +41,7 @@ export class CancelWatch {
         for (const onCancel of asked.get(chatId) ?? []) if (watching?.delete(onCancel)) onCancel()
       }
     } catch (error) {
-      this.#logger.warn({ err: error }, 'Could not look for cancelled turns; the next look comes by itself')
+      this.#observe({ type: 'database.trouble', doing: 'looking for cancelled turns', error: errorFacts(error) })
     }
   }
 }

@@ -1,6 +1,7 @@
 import { ExecutionError, type Lock, Redlock, ResourceLockedError } from 'redlock'
-import type { Logger } from '../../config/logger.ts'
 import type { RedisClient } from '../../config/redis-clients.ts'
+import { errorFacts } from '../observability/error-facts.ts'
+import type { Observe } from '../observability/observation.ts'
 
 /** The cheap half of a claim: keeps processes that can see Redis from racing to the database. It decides nothing. */
 export interface ClaimLock {
@@ -15,26 +16,35 @@ interface Options {
   readonly prefix: string
   readonly ttlMs: number
   readonly db: number
-  readonly logger: Logger
+  readonly observe: Observe
 }
 
-export function claimLock(client: RedisClient, { prefix, ttlMs, db, logger }: Options): ClaimLock {
+interface Held {
+  readonly key: string
+  readonly chatId: string
+  lock: Lock | null
+}
+
+export function claimLock(client: RedisClient, { prefix, ttlMs, db, observe }: Options): ClaimLock {
   const redlock = new Redlock([client], { retryCount: 0, driftFactor: 0, db })
   // Every failure comes out of the call that it belongs to as well.
   redlock.on('error', () => {})
-  const held = new Map<string, { readonly key: string; lock: Lock | null }>()
+  const held = new Map<string, Held>()
 
-  async function tryAcquire(key: string): Promise<Lock | 'contended' | 'unreachable'> {
+  async function tryAcquire({
+    key,
+    chatId,
+  }: Pick<Held, 'key' | 'chatId'>): Promise<Lock | 'contended' | 'unreachable'> {
     try {
       return await redlock.acquire([key], ttlMs)
     } catch (error) {
       if (await isContended(error)) return 'contended'
-      logger.warn({ err: error, key }, 'Redis gave no lock; the database decides alone')
+      observe({ type: 'lock.missing', chatId, error: errorFacts(error) })
       return 'unreachable'
     }
   }
 
-  async function move(entry: { readonly key: string; lock: Lock | null }): Promise<void> {
+  async function move(entry: Held): Promise<void> {
     try {
       entry.lock = (await entry.lock?.extend(ttlMs)) ?? null
     } catch (error) {
@@ -43,16 +53,16 @@ export function claimLock(client: RedisClient, { prefix, ttlMs, db, logger }: Op
       entry.lock = null
     }
     if (entry.lock !== null) return
-    const again = await tryAcquire(entry.key)
+    const again = await tryAcquire(entry)
     if (typeof again === 'object') entry.lock = again
   }
 
   return {
     async acquire(chatId, claimId) {
       const key = `${prefix}:claim:{${chatId}}`
-      const lock = await tryAcquire(key)
+      const lock = await tryAcquire({ key, chatId })
       if (lock === 'contended') return false
-      held.set(claimId, { key, lock: lock === 'unreachable' ? null : lock })
+      held.set(claimId, { key, chatId, lock: lock === 'unreachable' ? null : lock })
       return true
     },
     renew(claimId) {

@@ -19,5 +19,7 @@ export type ToRenewal =
 export type FromRenewal =
   /** The thread is up: what it is told to hold is renewed. */
   | { readonly type: 'up' }
-  | { readonly type: 'renewed'; readonly claimId: string; readonly elapsed: number }
+  | { readonly type: 'renewed'; readonly claimId: string; readonly elapsed: number; readonly gap: number }
+  /** Answers a heartbeat. */
+  | { readonly type: 'beat' }
   | { readonly type: 'lost'; readonly claimId: string }

@@ -36,7 +36,7 @@ function serve(setup: RenewalSetup, port: MessagePort): void {
       case 'dropCall':
         return renewal.dropToolCall(message.claimId, message.callId)
       case 'heartbeat':
-        return
+        return say({ type: 'beat' })
       case 'close':
         clearInterval(ticking)
         void sequelize.close().finally(() => port.close())
@@ -72,7 +72,7 @@ function renewalOf(sequelize: Sequelize, setup: RenewalSetup, say: (message: Fro
     },
     setup,
     {
-      renewed: (claimId, elapsed) => say({ type: 'renewed', claimId, elapsed }),
+      renewed: (claimId, elapsed, gap) => say({ type: 'renewed', claimId, elapsed, gap }),
       lost: (claimId) => say({ type: 'lost', claimId }),
     },
   )

@@ -15,7 +15,8 @@ export interface RenewalTimes {
 }
 
 export interface RenewalReport {
-  renewed(claimId: string, elapsed: number): void
+  /** `elapsed`: ms since it was begun; `gap`: ms between that and the start of the one before. */
+  renewed(claimId: string, elapsed: number, gap: number): void
   lost(claimId: string): void
 }
 
@@ -69,6 +70,7 @@ export class Renewal {
   async #renew(claimId: string, held: Held): Promise<void> {
     held.busy = true
     const begun = moment()
+    const gap = elapsedMs(held.last)
     try {
       // Calls first: the chat's claim must outlive them.
       await Promise.all([...held.calls].map((callId) => this.#rows.renewToolCall(callId, claimId)))
@@ -76,7 +78,7 @@ export class Renewal {
       if (!this.#held.has(claimId)) return
       if (!kept) return this.#lose(claimId)
       held.last = begun
-      this.#report.renewed(claimId, elapsedMs(begun))
+      this.#report.renewed(claimId, elapsedMs(begun), gap)
     } catch {
       // Tried again at the next tick for as long as the claim can still be good.
       if (this.#held.has(claimId) && this.#isSpent(held)) this.#lose(claimId)

@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads'
-import type { Logger } from '../../config/logger.ts'
-import { elapsedMs, type Moment, momentBefore } from './elapsed.ts'
+import type { Observe } from '../observability/observation.ts'
+import { elapsedMs, type Moment, moment, momentBefore } from './elapsed.ts'
 import type { FromRenewal, RenewalSetup, ToRenewal } from './renewal-messages.ts'
 import { openRenewal } from './shared-thread.ts'
 
@@ -16,20 +16,24 @@ export interface KeptClaim {
 }
 
 const heartbeatMs = 1000
+/** How long the thread may be silent before it counts as hung, in ms. */
+const silenceMs = 15_000
 
 /** Keeps the claims of one connection alive from a thread of its own, which is asked for with the first of them. */
 export class Renewer {
   readonly #setup: RenewalSetup
-  readonly #logger: Logger
+  readonly #observe: Observe
   readonly #kept = new Map<string, KeptClaim>()
   #port: MessagePort | null = null
   #up: Promise<void> = Promise.resolve()
   #heartbeat: NodeJS.Timeout | null = null
   #closing = false
+  /** When the thread was last heard of. */
+  #heard = moment()
 
-  constructor(setup: RenewalSetup, logger: Logger) {
+  constructor(setup: RenewalSetup, observe: Observe) {
     this.#setup = setup
-    this.#logger = logger
+    this.#observe = observe
   }
 
   /**
@@ -59,6 +63,11 @@ export class Renewer {
     }
   }
 
+  /** Whether the thread answers; also true while there is none, for nothing has to be renewed then. */
+  get alive(): boolean {
+    return this.#port === null || elapsedMs(this.#heard) < silenceMs
+  }
+
   async close(): Promise<void> {
     this.#closing = true
     if (this.#heartbeat !== null) clearInterval(this.#heartbeat)
@@ -78,6 +87,7 @@ export class Renewer {
 
   #open(): MessagePort {
     const port = openRenewal(this.#setup)
+    this.#heard = moment()
     this.#up = new Promise((resolve) => {
       port.once('message', () => resolve())
       port.once('close', () => resolve())
@@ -92,7 +102,7 @@ export class Renewer {
   /** Claims go on from their last good renewal, so a thread that can't be brought back loses them in time. */
   #reopen(): void {
     if (this.#closing) return
-    this.#logger.error({}, 'The thread that renews claims died; starting another')
+    this.#observe({ type: 'renewal.restarted' })
     this.#port = null
     for (const claim of this.#kept.values()) {
       this.keep(claim)
@@ -101,15 +111,20 @@ export class Renewer {
   }
 
   #hear(message: FromRenewal): void {
-    if (message.type === 'up') return
+    this.#heard = moment()
+    if (message.type === 'up' || message.type === 'beat') return
     const claim = this.#kept.get(message.claimId)
     if (claim === undefined) return
     if (message.type === 'renewed') {
       claim.last = momentBefore(message.elapsed)
+      if (message.gap > 2 * this.#setup.renewMs) {
+        this.#observe({ type: 'claim.renewed-late', chatId: claim.chatId, gapMs: message.gap })
+      }
       claim.onRenewed()
       return
     }
     this.#kept.delete(message.claimId)
+    this.#observe({ type: 'claim.lost', chatId: claim.chatId })
     claim.onLost()
   }
 }

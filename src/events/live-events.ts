@@ -1,7 +1,8 @@
 import { Cluster, type Redis } from 'ioredis'
-import type { Logger } from '../../config/logger.ts'
 import type { Database } from '../../models/database.ts'
 import { lookAtChat, readLastTurn, readQueue, readTranscript } from '../../models/transcript.ts'
+import { errorFacts } from '../observability/error-facts.ts'
+import type { Observe } from '../observability/observation.ts'
 import { eventHub } from './hub.ts'
 import { type EventPublisher, eventPublisher } from './publisher.ts'
 import { type EventReaders, eventReaders } from './reader.ts'
@@ -26,19 +27,20 @@ export interface LiveEventsOptions {
   readonly connect: () => Redis | Cluster
   readonly db: Database
   readonly coalesceMs: number
-  readonly logger: Logger
+  readonly observe: Observe
   /** Default: 5000. */
   readonly silenceMs?: number | undefined
 }
 
 export function liveEvents(options: LiveEventsOptions): LiveEvents {
-  const { prefix, redis, connect, db, coalesceMs, logger, silenceMs = SILENCE_MS } = options
+  const { prefix, redis, connect, db, coalesceMs, observe, silenceMs = SILENCE_MS } = options
   const publisher = eventPublisher(redis, {
     prefix,
     coalesceMs,
-    onError: (error, chatId) => logger.debug({ err: error, chatId }, 'Live events were dropped'),
+    onError: (error, chatId) => observe({ type: 'events.dropped', chatId, error: errorFacts(error) }),
   })
-  const onError = (error: Error) => logger.debug({ err: error }, 'Live events could not be read yet')
+  const onError = (error: Error) =>
+    observe({ type: 'redis.trouble', doing: 'reading live events', error: errorFacts(error) })
   const stream = eventStream(redis, prefix)
   const look = (chatId: string) => lookAtChat(db, chatId)
   const hub = eventHub({

@@ -1,7 +1,10 @@
 import type { UsageOperation } from '../../models/rows.ts'
+import type { UsageClosing } from '../../models/usages.ts'
 import { ProviderError } from '../errors.ts'
+import type { Observe } from '../observability/observation.ts'
 import type { Answer, AnswerProgress, ModelRequest, TokenUsage } from '../providers/provider.ts'
-import type { RunContext } from './run-context.ts'
+import { type AttemptEnd, modelEnded } from './model-ended.ts'
+import { factsOf, type RunContext } from './run-context.ts'
 import { usageClosing } from './usage-closing.ts'
 
 /** One physical attempt at a model. */
@@ -10,6 +13,8 @@ export interface ModelAttempt {
   /** The message that the answer is to become. */
   readonly messageId: string
   readonly operation: UsageOperation
+  /** Counts the attempts at one answer from 1. */
+  readonly number: number
   /** What the provider has reported so far. */
   usage: TokenUsage | null
 }
@@ -20,29 +25,56 @@ export type Asked =
   | { readonly kind: 'failed'; readonly error: ProviderError }
   | { readonly kind: 'stopped' }
 
+type OnProgress = (progress: AnswerProgress) => void | Promise<void>
+
 /**
  * Makes one attempt. Its usage entry is closed whatever happens. Throws what no retry can mend: the claim, a hook, a bug.
  */
-export async function askModel(
+export function askModel(
   run: RunContext,
   request: ModelRequest,
   attempt: ModelAttempt,
-  onProgress: (progress: AnswerProgress) => void | Promise<void>,
+  onProgress: OnProgress,
+): Promise<Asked> {
+  const { client } = run.configuration
+  const { model, messages, streaming, temperature = null, maxOutputTokens = null } = request
+  const facts = { chatId: run.chat.id, provider: client.provider, model, messages, streaming }
+  return run.ports.within({ kind: 'model', ...facts, temperature, maxOutputTokens }, (report) =>
+    askObserved(run, request, attempt, onProgress, report),
+  )
+}
+
+async function askObserved(
+  run: RunContext,
+  request: ModelRequest,
+  attempt: ModelAttempt,
+  onProgress: OnProgress,
+  report: Observe,
 ): Promise<Asked> {
   const { rows } = run.ports
   const { client, agent } = run.configuration
   // The agent's prices are those of its model, not of another one that writes summaries.
   const prices = request.model === run.configuration.model ? agent.prices : null
   const stop = run.stoppable()
+  const begunAt = performance.now()
+  let firstTokenMs: number | null = null
+  const ended = (closing: UsageClosing, end: AttemptEnd) =>
+    modelEnded(run, { ...attempt, model: request.model, begunAt, firstTokenMs }, closing, end)
   try {
     const answer = await client.attempt(request, {
       signal: stop.signal,
       timeoutMs: agent.timeoutMs,
       idleMs: agent.idleMs,
-      onProgress,
+      onProgress: (progress) => {
+        if (request.streaming && progress.type !== 'usage') firstTokenMs ??= performance.now() - begunAt
+        return onProgress(progress)
+      },
     })
     const closing = usageClosing({ status: 'succeeded', usage: answer.usage ?? attempt.usage, prices })
+    const observation = ended(closing, { answer })
     await rows.closeUsage(attempt.usageId, closing)
+    // What throws before this is told of below.
+    report(observation)
     run.publish({
       type: 'usage',
       messageId: attempt.messageId,
@@ -53,10 +85,10 @@ export async function askModel(
     return { kind: 'answered', answer }
   } catch (error) {
     const aborted = stop.signal.aborted
-    await rows.closeUsage(
-      attempt.usageId,
-      usageClosing({ status: aborted ? 'cancelled' : 'failed', usage: attempt.usage, prices, error }),
-    )
+    const status = aborted ? 'cancelled' : 'failed'
+    const closing = usageClosing({ status, usage: attempt.usage, prices, error })
+    report(ended(closing, { error }))
+    await rows.closeUsage(attempt.usageId, closing)
     run.claim.signal.throwIfAborted()
     if (aborted) return { kind: 'stopped' }
     if (error instanceof ProviderError) return { kind: 'failed', error }
@@ -80,8 +112,15 @@ export async function openUsage(run: RunContext, attempt: ModelAttempt, model: s
   })
 }
 
-/** Waits before another attempt. */
-export async function pause(run: RunContext, ms: number): Promise<'over' | 'stopped'> {
+/** Waits before another attempt at what failed. */
+export async function pause(
+  run: RunContext,
+  ms: number,
+  { number, model, error }: { readonly number: number; readonly model: string; readonly error: ProviderError },
+): Promise<'over' | 'stopped'> {
+  const { provider } = run.configuration.client
+  const facts = { provider, model, attempt: number, delayMs: ms, code: error.code }
+  run.ports.observe({ type: 'model.retry', ...factsOf(run), ...facts })
   const stop = run.stoppable()
   try {
     await run.ports.clock.wait(ms, stop.signal)

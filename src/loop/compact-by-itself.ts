@@ -4,7 +4,7 @@ import type { RunContext } from './run-context.ts'
 
 /**
  * The move that makes room before the next model call. A summary that could not be made fails no turn whose request still
- * fits: it is logged, its cost is in the ledger, and the run does without.
+ * fits: it is observed, its cost is in the ledger, and the run does without.
  * @returns `pause` when a summary was stored and the run is to end with it.
  * @throws what is no model's fault: the claim, a shutdown, a bug.
  */
@@ -23,7 +23,6 @@ export async function compactByItself(run: RunContext, keep: number): Promise<'g
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error
     run.compactionFailure = error
-    run.ports.logger.warn({ err: error, chatId: run.chat.id }, 'A chat was not summarised; its turn goes on without')
     return 'go-on'
   } finally {
     run.fresh = false

@@ -1,5 +1,6 @@
 import type { TranscriptMessage } from '../../models/rows.ts'
 import type { NewMessage } from '../../models/turns.ts'
+import { type ErrorFacts, errorFacts } from '../observability/error-facts.ts'
 import type { Answer, ModelRequest } from '../providers/provider.ts'
 import { retryDelayMs } from '../providers/retry.ts'
 import { type Asked, askModel, type ModelAttempt, openUsage, pause } from './ask-model.ts'
@@ -7,7 +8,7 @@ import { checkSummary } from './check-summary.ts'
 import { closeAbandoned } from './close-calls.ts'
 import { planCompaction } from './compaction-plan.ts'
 import { contextWindow } from './context-limits.ts'
-import type { RunContext } from './run-context.ts'
+import { factsOf, type RunContext } from './run-context.ts'
 import { replacedCharacters, type SummaryOrder, summaryRequest } from './summary-request.ts'
 import { abandonedCalls } from './transcript.ts'
 
@@ -24,6 +25,26 @@ export type Compacted =
  * @throws {SummaryRefusedError} when the summary can't be used. {ProviderError} when none could be had.
  */
 export async function compact(run: RunContext, order: SummaryOrder): Promise<Compacted> {
+  const begun = performance.now()
+  const ended = (outcome: Compacted['kind'] | 'failed', error: ErrorFacts | null) =>
+    run.ports.observe({
+      type: 'compaction.ended',
+      ...factsOf(run),
+      outcome,
+      durationMs: performance.now() - begun,
+      error,
+    })
+  try {
+    const compacted = await summarise(run, order)
+    ended(compacted.kind, null)
+    return compacted
+  } catch (error) {
+    ended('failed', errorFacts(error, run.ports.content))
+    throw error
+  }
+}
+
+async function summarise(run: RunContext, order: SummaryOrder): Promise<Compacted> {
   await closeAbandoned(run, abandonedCalls(run.transcript))
   await run.reload()
   if (run.chat.cancelTurn === run.chat.turn) return { kind: 'stopped' }
@@ -50,7 +71,8 @@ async function ask(
   const { clock } = run.ports
   for (let retries = 0; ; ) {
     run.claim.requireTime()
-    const attempt: ModelAttempt = { usageId: clock.newId(), messageId, operation: 'compaction', usage: null }
+    const number = usageIds.length + 1
+    const attempt: ModelAttempt = { usageId: clock.newId(), messageId, operation: 'compaction', number, usage: null }
     usageIds.push(attempt.usageId)
     await openUsage(run, attempt, request.model)
     const asked = await askModel(run, request, attempt, (progress) => {
@@ -59,7 +81,8 @@ async function ask(
     if (asked.kind !== 'failed') return asked
     const delay = retries < run.configuration.agent.retries ? retryDelayMs(asked.error, ++retries, clock.random) : null
     if (delay === null) throw asked.error
-    if ((await pause(run, delay)) === 'stopped') return { kind: 'stopped' }
+    if ((await pause(run, delay, { number, model: request.model, error: asked.error })) === 'stopped')
+      return { kind: 'stopped' }
   }
 }
 

@@ -30,8 +30,7 @@ export async function generate(run: RunContext): Promise<TranscriptMessage | nul
   run.replaceDraft(messageId)
   for (let retries = 0; ; ) {
     run.claim.requireTime()
-    const usageId = clock.newId()
-    const attempt: Attempt = { messageId, usageId, operation: 'chat', text: '', thinking: '', chunks: 0, usage: null }
+    const attempt = newAttempt(messageId, clock.newId(), usageIds.length + 1)
     usageIds.push(attempt.usageId)
     const asked = await ask(run, request, attempt)
     if (asked.kind === 'stopped') return cancelled(run, attempt, usageIds)
@@ -43,11 +42,16 @@ export async function generate(run: RunContext): Promise<TranscriptMessage | nul
     } else {
       const delay = retries < run.configuration.agent.retries ? retryDelayMs(error, ++retries, clock.random) : null
       if (delay === null) throw error
-      if ((await pause(run, delay)) === 'stopped') return cancelled(run, attempt, usageIds)
+      if ((await pause(run, delay, { ...attempt, model: request.model, error: asked.error })) === 'stopped')
+        return cancelled(run, attempt, usageIds)
     }
     messageId = clock.newId()
     if (attempt.chunks > 0) run.publish({ type: 'attempt.restarted', messageId, replaces: attempt.messageId })
   }
+}
+
+function newAttempt(messageId: string, usageId: string, number: number): Attempt {
+  return { messageId, usageId, operation: 'chat', number, text: '', thinking: '', chunks: 0, usage: null }
 }
 
 function buildRequest(run: RunContext): ModelRequest {

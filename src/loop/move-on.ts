@@ -1,5 +1,6 @@
 import type { Bell, TranscriptMessage } from '../../models/rows.ts'
 import { CancelledError, ContextTooLargeError, ToolRoundLimitError } from '../errors.ts'
+import type { MoveName } from '../observability/observation.ts'
 import { closeAbandoned } from './close-calls.ts'
 import { compactByItself } from './compact-by-itself.ts'
 import { contextOf } from './context-limits.ts'
@@ -8,7 +9,7 @@ import { type Ending, handedOver, parked, resting } from './ending.ts'
 import { generate } from './generate.ts'
 import { pendingToolCalls } from './pending-tool-calls.ts'
 import { reconsiderable } from './reconsider.ts'
-import type { RunContext } from './run-context.ts'
+import { factsOf, type RunContext } from './run-context.ts'
 import { runTools } from './run-tools.ts'
 import { settleCancelled } from './settle-cancelled.ts'
 import { takeQueued } from './take-queued.ts'
@@ -36,11 +37,11 @@ export async function moveOn(run: RunContext): Promise<Moved> {
     }
     switch (move.kind) {
       case 'settle-cancelled':
-        await settleCancelled(run, move.open)
+        await made(run, move.kind, () => settleCancelled(run, move.open))
         throw cancelled(run.chat.id)
       case 'run-tools': {
         const before = run.transcript.length
-        const changed = await runTools(run, move.message, move.calls)
+        const changed = await made(run, move.kind, () => runTools(run, move.message, move.calls))
         if (run.transcript.length > before) produced = run.transcript.at(-1) ?? null
         if (changed === 0) await run.refresh()
         // A call that can neither run nor wait must not keep the run busy.
@@ -50,11 +51,13 @@ export async function moveOn(run: RunContext): Promise<Moved> {
       }
       case 'take-queued':
         if (move.startsTurn) await tellAnswered(run)
-        if (!(await takeQueued(run, move))) await run.refresh()
+        if (!(await made(run, move.kind, () => takeQueued(run, move)))) await run.refresh()
         continue
       case 'generate': {
-        await closeAbandoned(run, move.abandoned)
-        const message = await generate(run)
+        const message = await made(run, move.kind, async () => {
+          await closeAbandoned(run, move.abandoned)
+          return generate(run)
+        })
         if (message === null) {
           await run.refresh()
           continue
@@ -63,7 +66,9 @@ export async function moveOn(run: RunContext): Promise<Moved> {
         break
       }
       case 'compact':
-        if ((await compactByItself(run, move.keep)) === 'pause') return { ending: resting, produced }
+        if ((await made(run, move.kind, () => compactByItself(run, move.keep))) === 'pause') {
+          return { ending: resting, produced }
+        }
         continue
       case 'stop-context':
         throw contextTooLarge(run, move)
@@ -78,6 +83,15 @@ export async function moveOn(run: RunContext): Promise<Moved> {
     }
     if (run.order.verb !== 'complete') return { ending: endingAfterOneMove(run), produced }
   }
+}
+
+/** Tells of a move that was made; one that throws ends the run, which tells of itself. */
+async function made<T>(run: RunContext, move: MoveName, work: () => Promise<T>): Promise<T> {
+  const begun = performance.now()
+  const result = await work()
+  run.report.moves++
+  run.ports.observe({ type: 'move.made', ...factsOf(run), move, durationMs: performance.now() - begun })
+  return result
 }
 
 function nextMove(run: RunContext, context: ContextPressure | null): Move {

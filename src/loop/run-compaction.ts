@@ -10,6 +10,7 @@ import {
   PendingToolCallsError,
   ShutdownError,
 } from '../errors.ts'
+import type { Refusal, RunOutcome } from '../observability/observation.ts'
 import type { Tool } from '../tools/tool.ts'
 import { compact } from './compact.ts'
 import { codeOf, isRetryable, missingAgent, retryDelayAfter } from './ending.ts'
@@ -18,6 +19,7 @@ import { pendingToolCalls } from './pending-tool-calls.ts'
 import type { HeldClaim } from './ports.ts'
 import { readRows } from './read-rows.ts'
 import { type LoopPorts, RunContext } from './run-context.ts'
+import { RunReport } from './run-report.ts'
 import { settleCancelled } from './settle-cancelled.ts'
 import { abandonedCalls, hasPendingWork, openCalls } from './transcript.ts'
 
@@ -51,9 +53,15 @@ export type CompactionResult =
  */
 export async function runCompaction(ports: LoopPorts, order: CompactionOrder): Promise<CompactionResult> {
   const taken = await ports.claims.take(order.chatId, order.by === 'caller' ? 'compact' : 'compact-job')
-  if (taken.kind === 'refused') return taken
+  if (taken.kind === 'refused') {
+    ports.observe({ type: 'run.refused', chatId: order.chatId, by: order.by, why: refusal(taken.untaken, order) })
+    return taken
+  }
+  const { chatId, by } = order
   try {
-    return await underClaim(ports, order, taken.claim)
+    return await ports.within({ kind: 'run', chatId, verb: 'compact', by }, (report) =>
+      underClaim(ports, order, taken.claim, new RunReport(ports, { verb: 'compact', ...order }, report)),
+    )
   } finally {
     await taken.claim.end()
     await ports.events.flush(order.chatId)
@@ -61,21 +69,39 @@ export async function runCompaction(ports: LoopPorts, order: CompactionOrder): P
   }
 }
 
-async function underClaim(ports: LoopPorts, order: CompactionOrder, claim: HeldClaim): Promise<CompactionResult> {
+function refusal({ claimed, compactDue }: Untaken, { by }: CompactionOrder): Refusal {
+  if (claimed) return 'claimed'
+  return by !== 'caller' && !compactDue ? 'not-wanted' : 'agent-missing'
+}
+
+async function underClaim(
+  ports: LoopPorts,
+  order: CompactionOrder,
+  claim: HeldClaim,
+  report: RunReport,
+): Promise<CompactionResult> {
   let run: RunContext | null = null
   try {
-    run = await begin(ports, order, claim)
+    run = await begin(ports, order, claim, report)
     const message = await summarise(run, order)
     const released = await ports.rows.releaseCompaction(claim, { seen: run.chat.compactSeq, wish: { kind: 'none' } })
+    const lost = !released && message === null
+    report.ended(lost ? 'claim-lost' : message === null ? 'idle' : 'compacted')
     // The summary is committed; only giving the chat back came too late.
-    return released || message !== null ? { kind: 'ended', message } : { kind: 'lost' }
+    return lost ? { kind: 'lost' } : { kind: 'ended', message }
   } catch (error) {
-    return await fail(ports, order, claim, run, error)
+    return await fail(ports, order, claim, { run, report }, error)
   }
 }
 
-async function begin(ports: LoopPorts, order: CompactionOrder, claim: HeldClaim): Promise<RunContext> {
+async function begin(
+  ports: LoopPorts,
+  order: CompactionOrder,
+  claim: HeldClaim,
+  report: RunReport,
+): Promise<RunContext> {
   const rows = await readRows(ports.rows, order.chatId)
+  report.taken(rows.look)
   const { chat, orphanedUsages } = rows.look
   if (orphanedUsages > 0) await ports.rows.closeOrphanedUsages(order.chatId, chat.claimToken)
   const runOrder = { chatId: order.chatId, verb: 'compact', by: order.by, tools: order.tools } as const
@@ -87,7 +113,7 @@ async function begin(ports: LoopPorts, order: CompactionOrder, claim: HeldClaim)
       { chatId: order.chatId },
     )
   }
-  return new RunContext(ports, runOrder, claim, configuration, rows)
+  return new RunContext(ports, runOrder, claim, configuration, rows, report)
 }
 
 /** Returns null where a job has nothing to summarise. */
@@ -134,19 +160,33 @@ async function fail(
   ports: LoopPorts,
   order: CompactionOrder,
   claim: HeldClaim,
-  run: RunContext | null,
+  { run, report }: { readonly run: RunContext | null; readonly report: RunReport },
   error: unknown,
 ): Promise<CompactionResult> {
-  if (error instanceof ClaimLostError) return { kind: 'lost' }
+  const lost = (): CompactionResult => {
+    report.ended('claim-lost')
+    return { kind: 'lost' }
+  }
+  if (error instanceof ClaimLostError) return lost()
   // The one gave the chat back itself, the other has none.
-  if (error instanceof CancelledError || error instanceof ChatNotFoundError) throw error
+  if (error instanceof CancelledError || error instanceof ChatNotFoundError) {
+    report.ended(error instanceof CancelledError ? 'cancelled' : 'chat-gone')
+    throw error
+  }
   const { chat } = run?.look ?? (await ports.rows.look(order.chatId))
   const most = run?.configuration.agent.attempts ?? 1
   const wish = wishAfter(order, error, { attempts: chat.compactAttempts, most })
   const released = await ports.rows.releaseCompaction(claim, { seen: chat.compactSeq, wish })
-  if (!released) return { kind: 'lost' }
+  if (!released) return lost()
+  const retry = wish.kind === 'later' ? { retryInMs: wish.delayMs } : {}
+  report.ended(failedOutcome(error, wish), { error, ...retry })
   if (error instanceof ShutdownError && order.by !== 'caller') return { kind: 'handed-over' }
   throw error
+}
+
+function failedOutcome(error: unknown, wish: CompactWishAfter): RunOutcome {
+  if (error instanceof ShutdownError) return 'handed-over'
+  return wish.kind === 'later' ? 'retry' : 'failed'
 }
 
 function wishAfter(

@@ -1,9 +1,10 @@
-import type { Logger } from '../../config/logger.ts'
 import type { MeasuredContext } from '../../models/compaction.ts'
 import type { Bell, ChatRow, CompactionSettings, MessageRow, TranscriptMessage } from '../../models/rows.ts'
 import type { ChatLook } from '../../models/transcript.ts'
 import type { NewMessage } from '../../models/turns.ts'
 import type { LiveEvent } from '../events/event.ts'
+import type { Instruments } from '../observability/instruments.ts'
+import type { RunFacts } from '../observability/observation.ts'
 import type { ModelClient } from '../providers/provider.ts'
 import type { Agent } from '../tools/agent.ts'
 import type { StopReason, Tool } from '../tools/tool.ts'
@@ -11,6 +12,7 @@ import type { TurnOutcome } from '../tools/turn-end.ts'
 import type { ContextLimits } from './context-limits.ts'
 import type { BellPort, ClaimsPort, ClockPort, EventsPort, HeldClaim, RowsPort } from './ports.ts'
 import { type RunRows, readRows } from './read-rows.ts'
+import type { RunReport } from './run-report.ts'
 import type { RememberedTool } from './transcript.ts'
 
 /** What a caller sees of an answer while it is being made. */
@@ -56,14 +58,13 @@ export interface Configuration {
   readonly compaction: CompactionSettings | null
 }
 
-/** Everything that the loop works with. */
-export interface LoopPorts {
+/** Everything that the loop works with; what it does is told to the instruments. */
+export interface LoopPorts extends Instruments {
   readonly claims: ClaimsPort
   readonly rows: RowsPort
   readonly bell: BellPort
   readonly events: EventsPort
   readonly clock: ClockPort
-  readonly logger: Logger
   /** @throws {ConfigurationError} when this process can't run the chat. */
   configure(chat: ChatRow, order: RunOrder): Configuration
   /** Whether this process has the agent of that name. */
@@ -86,6 +87,7 @@ export class RunContext {
   readonly order: RunOrder
   readonly claim: HeldClaim
   readonly configuration: Configuration
+  readonly report: RunReport
   look: ChatLook
   transcript: TranscriptMessage[]
   /** Whether the chat row was read since this run's last write. */
@@ -105,11 +107,19 @@ export class RunContext {
   /** Calls whose approval this run has looked into. */
   readonly consulted = new Set<string>()
 
-  constructor(ports: LoopPorts, order: RunOrder, claim: HeldClaim, configuration: Configuration, rows: RunRows) {
+  constructor(
+    ports: LoopPorts,
+    order: RunOrder,
+    claim: HeldClaim,
+    configuration: Configuration,
+    rows: RunRows,
+    report: RunReport,
+  ) {
     this.ports = ports
     this.order = order
     this.claim = claim
     this.configuration = configuration
+    this.report = report
     this.look = rows.look
     this.transcript = rows.transcript
     this.remembered = rows.remembered
@@ -178,4 +188,9 @@ export class RunContext {
 
 function stopReason(reason: unknown): StopReason {
   return (reason as { code?: string } | undefined)?.code === 'shutdown' ? 'shutdown' : 'claim-lost'
+}
+
+/** What everything that is observed of a run names. */
+export function factsOf({ chat }: Pick<RunContext, 'chat'>): RunFacts {
+  return { chatId: chat.id, turn: chat.turn, claimToken: chat.claimToken }
 }

@@ -6,7 +6,8 @@ import { wellFormed } from '../tools/results.ts'
 import { cutToLimit } from '../tools/text-limit.ts'
 import type { Tool } from '../tools/tool.ts'
 import { chatOf, type Plan, planCall, requireTools } from './plan-call.ts'
-import type { RunContext } from './run-context.ts'
+import { factsOf, type RunContext } from './run-context.ts'
+import { answeredCall, executeObserved, namesOf } from './tool-ended.ts'
 import { toolMessage } from './tool-message.ts'
 
 /**
@@ -42,7 +43,9 @@ export async function runTools(
 async function answer(run: RunContext, plan: Plan & { kind: 'answer' }): Promise<number> {
   const { call, outcome, content } = plan
   const bound = plan.approval === undefined ? {} : { approval: plan.approval }
-  return (await commitResult(run, call, outcome, content, bound)) ? 1 : 0
+  if (!(await commitResult(run, call, outcome, content, bound))) return 0
+  run.ports.observe(answeredCall(run, call, outcome, content))
+  return 1
 }
 
 /** Asks for a decision, once. */
@@ -55,6 +58,7 @@ async function leave(run: RunContext, { call, interrupted }: Plan & { kind: 'wai
   if (interrupted) call.claimedBy = null
   run.fresh = false
   run.publish({ type: 'approval.requested', toolCall: eventToolCall(call) })
+  run.ports.observe({ type: 'approval.requested', ...factsOf(run), ...namesOf(run, call) })
   return 1
 }
 
@@ -106,7 +110,9 @@ async function runCall(
           total: progress.total ?? null,
         }),
     }
-    const result = await executeTool(tool, { ...call, claimedBy: run.claim.claimId }, context, { signal })
+    const result = await executeObserved(run, call, () =>
+      executeTool(tool, { ...call, claimedBy: run.claim.claimId }, context, { signal }),
+    )
     await commitResult(run, call, result.outcome, result.content, {})
     if ('raise' in result) raised.push(result.raise)
     return true

@@ -2,11 +2,13 @@ import { claimLost, type TakeFor, type Untaken } from '../../models/claims.ts'
 import type { Bell, TranscriptMessage } from '../../models/rows.ts'
 import { AttemptsExhaustedError, CancelledError, ChatNotFoundError, ClaimLostError, ShutdownError } from '../errors.ts'
 import { eventToolCall } from '../events/tool-call.ts'
+import type { Refusal, RunOutcome } from '../observability/observation.ts'
 import { type Ending, endingOf, failureOf } from './ending.ts'
-import { moveOn } from './move-on.ts'
+import { type Moved, moveOn } from './move-on.ts'
 import type { HeldClaim } from './ports.ts'
 import { readRows } from './read-rows.ts'
 import { type LoopPorts, RunContext, type RunOrder } from './run-context.ts'
+import { RunReport } from './run-report.ts'
 import { isSummary, latestMessage, openCalls } from './transcript.ts'
 import { tellAnswered, tellFailed } from './turn-end.ts'
 
@@ -26,7 +28,11 @@ export async function run(ports: LoopPorts, order: RunOrder): Promise<RunResult>
   let last = null as Driven | null
   for (;;) {
     const taken = await ports.claims.take(order.chatId, last === null ? takeFor(order) : 'job')
-    if (taken.kind === 'refused') return last === null ? taken : { kind: 'ended', ...last }
+    if (taken.kind === 'refused') {
+      if (last !== null) return { kind: 'ended', ...last }
+      ports.observe({ type: 'run.refused', chatId: order.chatId, by: order.by, why: refusal(taken.untaken, order) })
+      return taken
+    }
     const driven: Driven | 'lost' = await drive(ports, order, taken.claim)
     if (driven === 'lost') return { kind: 'lost' }
     last = { ...driven, produced: driven.produced ?? last?.produced ?? null }
@@ -34,6 +40,11 @@ export async function run(ports: LoopPorts, order: RunOrder): Promise<RunResult>
     const goOn = order.verb === 'complete' && last.handedTo === null && (await isWantedAgain(ports, order.chatId))
     if (!goOn) return { kind: 'ended', ...last }
   }
+}
+
+function refusal({ claimed, dueForMs }: Untaken, { by }: RunOrder): Refusal {
+  if (claimed) return 'claimed'
+  return by !== 'caller' && (dueForMs === null || dueForMs < 0) ? 'not-wanted' : 'agent-missing'
 }
 
 function takeFor(order: RunOrder): TakeFor {
@@ -57,13 +68,26 @@ interface Driven {
 }
 
 /** One run under one claim. The claim is over when this returns, whatever happens. */
-async function drive(ports: LoopPorts, order: RunOrder, claim: HeldClaim): Promise<Driven | 'lost'> {
+function drive(ports: LoopPorts, order: RunOrder, claim: HeldClaim): Promise<Driven | 'lost'> {
+  const { chatId, verb, by } = order
+  return ports.within({ kind: 'run', chatId, verb, by }, (report) =>
+    driveObserved(ports, order, claim, new RunReport(ports, order, report)),
+  )
+}
+
+async function driveObserved(
+  ports: LoopPorts,
+  order: RunOrder,
+  claim: HeldClaim,
+  report: RunReport,
+): Promise<Driven | 'lost'> {
   let context: RunContext | null = null
   try {
-    context = await begin(ports, order, claim)
+    context = await begin(ports, order, claim, report)
     const outcome = await moveOn(context)
     const turnEnded = outcome.ending.wish.kind === 'none' && !outcome.ending.parked && (await tellAnswered(context))
     await release(context, outcome.ending, turnEnded)
+    report.ended(outcomeOf(order, outcome), { turn: context.chat.turn })
     const { wish } = outcome.ending
     return {
       produced: outcome.produced,
@@ -71,19 +95,20 @@ async function drive(ports: LoopPorts, order: RunOrder, claim: HeldClaim): Promi
       handedTo: wish.kind === 'now' ? wish.queue : null,
     }
   } catch (error) {
-    return await fail(ports, order, claim, context, error)
+    return await fail(ports, order, claim, { context, report }, error)
   } finally {
     await claim.end()
     await ports.events.flush(order.chatId)
   }
 }
 
-async function begin(ports: LoopPorts, order: RunOrder, claim: HeldClaim): Promise<RunContext> {
+async function begin(ports: LoopPorts, order: RunOrder, claim: HeldClaim, report: RunReport): Promise<RunContext> {
   const rows = await readRows(ports.rows, order.chatId)
   const { look } = rows
+  report.taken(look)
   if (look.orphanedUsages > 0) await ports.rows.closeOrphanedUsages(order.chatId, look.chat.claimToken)
   const configuration = ports.configure(look.chat, order)
-  const context = new RunContext(ports, order, claim, configuration, rows)
+  const context = new RunContext(ports, order, claim, configuration, rows, report)
   const { attempts } = look.chat
   if (order.by !== 'caller' && attempts > configuration.agent.attempts) {
     throw new AttemptsExhaustedError(
@@ -110,16 +135,25 @@ async function fail(
   ports: LoopPorts,
   order: RunOrder,
   claim: HeldClaim,
-  context: RunContext | null,
+  { context, report }: { readonly context: RunContext | null; readonly report: RunReport },
   error: unknown,
 ): Promise<Driven | 'lost'> {
-  if (error instanceof ClaimLostError) return 'lost'
+  const turn = context === null ? {} : { turn: context.chat.turn }
+  const lost = (): 'lost' => {
+    report.ended('claim-lost', turn)
+    return 'lost'
+  }
+  if (error instanceof ClaimLostError) return lost()
   // The one gave the chat back itself, the other has none.
   if (error instanceof CancelledError) {
+    report.ended('cancelled', turn)
     if ((context?.look.queued.total ?? 0) > 0) await ports.bell.ring(order.chatId, 'complete')
     throw error
   }
-  if (error instanceof ChatNotFoundError) throw error
+  if (error instanceof ChatNotFoundError) {
+    report.ended('chat-gone', turn)
+    throw error
+  }
   const look = context?.look ?? (await ports.rows.look(order.chatId))
   const ending = endingOf(error, {
     chat: look.chat,
@@ -131,7 +165,9 @@ async function fail(
   })
   const turnEnded = await tellFailed({ ports, chat: look.chat }, ending.failure)
   const released = await ports.rows.release(claim, { seen: look.chat.wantedSeq, ...ending, turnEnded })
-  if (!released) return 'lost'
+  if (!released) return lost()
+  const retry = 'delayMs' in ending.wish ? { retryInMs: ending.wish.delayMs } : {}
+  report.ended(failedOutcome(error, ending), { turn: look.chat.turn, error, ...retry })
   if (context !== null && (ending.failure !== null || ending.wish.kind === 'later')) {
     const retryInMs = ending.wish.kind === 'later' ? ending.wish.delayMs : null
     const failure = ending.failure ?? failureOf(error, look.chat.turn, ports.clock.now())
@@ -141,4 +177,17 @@ async function fail(
     return { produced: null, latest: latestMessage(context?.transcript ?? []), handedTo: ending.wish.queue }
   }
   throw error
+}
+
+function outcomeOf({ verb }: RunOrder, { ending, produced }: Moved): RunOutcome {
+  if (ending.parked) return 'parked'
+  if (ending.wish.kind === 'now') return 'handed-over'
+  if (verb !== 'complete') return 'moved'
+  return produced === null ? 'idle' : 'answered'
+}
+
+function failedOutcome(error: unknown, { wish }: Ending): RunOutcome {
+  if (wish.kind === 'later') return 'retry'
+  if (wish.kind === 'put-off') return 'put-off'
+  return error instanceof ShutdownError ? 'handed-over' : 'failed'
 }

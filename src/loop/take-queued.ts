@@ -1,5 +1,5 @@
 import { userMessage } from '../../models/new-message.ts'
-import type { RunContext } from './run-context.ts'
+import { factsOf, type RunContext } from './run-context.ts'
 
 /** Moves waiting messages into the transcript. False = one of them was unqueued meanwhile: look again. */
 export async function takeQueued(
@@ -21,6 +21,12 @@ export async function takeQueued(
   run.chat.turn += move.startsTurn ? 1 : 0
   if (move.startsTurn) Object.assign(run.chat, { rounds: 0, compactions: 0 })
   run.look = { ...run.look, queued: remaining(run, queued.length, move.which) }
+  run.ports.observe({
+    type: 'queued.taken',
+    ...factsOf(run),
+    messages: messages.length,
+    startsTurn: move.startsTurn,
+  })
   return true
 }
 

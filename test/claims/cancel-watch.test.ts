@@ -8,7 +8,7 @@ describe('The watch for cancelled turns', () => {
   let looks: string[][] = []
   let cancelled: string[] = []
   let broken = 0
-  let warnings = 0
+  let troubles = 0
   let watch = open()
 
   function open(): CancelWatch {
@@ -22,7 +22,7 @@ describe('The watch for cancelled turns', () => {
         return cancelled.filter((id) => chatIds.includes(id))
       },
       everyMs,
-      { debug() {}, info() {}, warn: () => warnings++, error() {} },
+      () => troubles++,
     )
   }
 
@@ -30,7 +30,7 @@ describe('The watch for cancelled turns', () => {
     looks = []
     cancelled = []
     broken = 0
-    warnings = 0
+    troubles = 0
     watch = open()
   })
   afterEach(() => watch.close())
@@ -85,6 +85,6 @@ describe('The watch for cancelled turns', () => {
     cancelled = ['a']
     watch.watch('a', () => told++)
     await until('it is told after all', () => told > 0)
-    expect(warnings).to.equal(2)
+    expect(troubles).to.equal(2)
   })
 })

@@ -11,14 +11,14 @@ describe('The Redis half of a claim', function () {
   this.timeout(60_000)
   let server: TestRedisServer | undefined
   let closing: (() => Promise<unknown>)[] = []
-  let warnings: string[] = []
+  let told: string[] = []
 
   before(async () => {
     server = await startRedisServer()
   })
   after(() => server?.stop())
   beforeEach(() => {
-    warnings = []
+    told = []
   })
   afterEach(async () => {
     await Promise.all(closing.map((close) => close()))
@@ -35,8 +35,12 @@ describe('The Redis half of a claim', function () {
   async function lockOf({ db = 0, ttl = ttlMs } = {}): Promise<ClaimLock> {
     const redis = redisConnector({ redisUrl: present().url.replace(/\/0$/, `/${db}`) })
     closing.push(() => redis.close())
-    const logger = { debug() {}, info() {}, warn: (_facts: object, text: string) => warnings.push(text), error() {} }
-    return claimLock(await redis.lock(), { prefix: 'app', ttlMs: ttl, db: redis.db, logger })
+    return claimLock(await redis.lock(), {
+      prefix: 'app',
+      ttlMs: ttl,
+      db: redis.db,
+      observe: ({ type }) => told.push(type),
+    })
   }
 
   function client(db = 0): Redis {
@@ -51,7 +55,7 @@ describe('The Redis half of a claim', function () {
     const got = await Promise.all(locks.map((lock, at) => lock.acquire('chat', `claim ${at}`)))
     expect(got.filter(Boolean)).to.have.length(1)
     expect(await locks[0]?.acquire('other chat', 'another claim')).to.equal(true)
-    expect(warnings).to.eql([])
+    expect(told).to.eql([])
   })
 
   it('is free again at once when it is released, for another process too', async () => {
@@ -91,8 +95,8 @@ describe('The Redis half of a claim', function () {
     await present().kill()
     expect(await one.acquire('chat', 'first')).to.equal(true)
     expect(await other.acquire('chat', 'second')).to.equal(true)
-    expect(warnings).to.have.length(2)
-    expect(warnings[0]).to.match(/database decides alone/)
+    expect(told).to.have.length(2)
+    expect(told[0]).to.equal('lock.missing')
     one.renew('first')
     await one.release('first')
     await other.release('second')

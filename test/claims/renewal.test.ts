@@ -9,6 +9,7 @@ describe('The renewal of claims', () => {
   let ahead = 0
   let statements: string[] = []
   let reports: string[] = []
+  let gaps: number[] = []
   /** What the next statements come to; what is left out succeeds. */
   let chatAnswers: (boolean | Error | Promise<boolean>)[] = []
   let callAnswers: (Error | Promise<void>)[] = []
@@ -33,7 +34,10 @@ describe('The renewal of claims', () => {
 
   function report() {
     return {
-      renewed: (claimId: string) => reports.push(`renewed ${claimId}`),
+      renewed: (claimId: string, _elapsed: number, gap: number) => {
+        reports.push(`renewed ${claimId}`)
+        gaps.push(Math.round(gap / 1_000))
+      },
       lost: (claimId: string) => reports.push(`lost ${claimId}`),
     }
   }
@@ -48,6 +52,7 @@ describe('The renewal of claims', () => {
     Date.now = () => realNow() + ahead
     statements = []
     reports = []
+    gaps = []
     chatAnswers = []
     callAnswers = []
     renewal = new Renewal(rows(), times, report())
@@ -69,6 +74,17 @@ describe('The renewal of claims', () => {
     later(10_000)
     await renewal.tick()
     expect(statements).to.have.length(2)
+  })
+
+  it('says how long the claim went without, so that a late renewal can be told of', async () => {
+    later(10_000)
+    await renewal.tick()
+    chatAnswers = [new Error('the database is away')]
+    later(12_000)
+    await renewal.tick()
+    later(12_000)
+    await renewal.tick()
+    expect(gaps).to.eql([10, 24])
   })
 
   it('counts from the start of the take, not from the moment at which it was told', async () => {

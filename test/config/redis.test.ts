@@ -88,8 +88,8 @@ describe('connections to Redis', function () {
   it('fail at once for producers and locks while Redis is away, and come back by themselves', async () => {
     const other = await temporaryDirectory()
     const server = await startRedis(other, { onNotice: () => {} })
-    const warnings: string[] = []
-    const connector = connect(server.url, { onWarning: (message) => warnings.push(message) })
+    const troubles: string[] = []
+    const connector = connect(server.url, { onTrouble: (_error, servers) => troubles.push(servers) })
     const [producer, lock, worker] = await Promise.all([connector.producer(), connector.lock(), connector.openWorker()])
     await server.stop()
     await until('they noticed', () => [producer, lock, worker].every((client) => client.status !== 'ready'))
@@ -98,7 +98,7 @@ describe('connections to Redis', function () {
     await rejection(lock.set('a', '1'))
     expect(performance.now() - began).to.be.lessThan(500)
     const waiting = worker.set('a', 'waited')
-    await until('someone was told', () => warnings.some((message) => message.includes(String(portOf(server.url)))))
+    await until('someone was told', () => troubles.some((servers) => servers.includes(String(portOf(server.url)))))
     const back = spawn('redis-server', ['--port', String(portOf(server.url)), '--save', ''], { stdio: 'ignore' })
     back.once('error', () => {})
     if (back.pid !== undefined) {

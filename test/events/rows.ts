@@ -43,6 +43,7 @@ export function lookOf(chat: Partial<ChatRow> = {}): ChatLook {
     chat: row,
     claimed: row.claimedBy !== null,
     due: row.wantedAt !== null,
+    dueForMs: null,
     queued: { steering: 0, total: 0 },
     orphanedUsages: 0,
     compactDue: false,

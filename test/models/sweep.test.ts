@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { readBacklog } from '../../models/backlog.ts'
 import { takeChat } from '../../models/claims.ts'
 import type { Database } from '../../models/database.ts'
 import { dueChats, failUntaken, keepPutOffShort, liftPutOff, putOff } from '../../models/sweep.ts'
@@ -50,6 +51,29 @@ onEachDatabase('The statements of the sweeper', (kind) => {
     await take(claimed, 60_000)
     const found = await wanted()
     expect(await dueChats(db, 100)).to.eql([{ chatId: found, claimToken: 0, queue: 'complete' }])
+  })
+
+  it('counts what waits, for whom and for how long, in one statement that reads no whole table', async () => {
+    const idle = await mill.chats.create()
+    await mill.jobs.complete.enqueue((await mill.chats.create()).id, { delayMs: 60_000 })
+    await failUntaken(db, await wanted(), failure)
+    await take(await wanted(), 60_000)
+    expect(await readBacklog(db)).to.eql({ due: 0, oldestDueMs: 0, parked: 0, failed: 1 })
+    await wanted()
+    const old = await wanted()
+    await mill.models.Chat.update({ wantedAt: new Date(Date.now() - 90_000) }, { where: { id: old } })
+    await mill.models.Chat.update({ parked: true }, { where: { id: idle.id } })
+    const statements: string[] = []
+    const counted = insidesOf(await bench.connect({ observe: { onStatement: (sql) => statements.push(sql) } })).db
+    statements.length = 0
+    const seen = await readBacklog(counted)
+    expect(seen).to.include({ due: 2, parked: 1, failed: 1 })
+    expect(seen.oldestDueMs).to.be.within(85_000, 200_000)
+    expect(statements).to.have.length(1)
+    const plan = JSON.stringify(
+      await db.read(`${kind.name === 'SQLite' ? 'EXPLAIN QUERY PLAN' : 'EXPLAIN'} ${statements[0]}`, {}),
+    )
+    for (const index of ['wanted', 'parked', 'has_failed']) expect(plan).to.contain(`threadmill_chats_${index}`)
   })
 
   it('finds a chat again once the claim of a dead process lapsed, under the token of that claim', async () => {

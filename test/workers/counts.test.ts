@@ -18,8 +18,12 @@ const turn = () => [toolCalls([{ name: 'add', arguments: { a: 1, b: 2 } }]), tex
 onEachDatabase('A tool turn in one run', (kind) => {
   const bench = useBench(kind)
 
-  for (const stored of [0, 1_000]) {
-    it(`takes 30 SQL statements and at most 30 Redis commands with ${stored} messages stored`, async function () {
+  for (const [stored, observability] of [
+    [0, {}],
+    [1_000, { metrics: true, tracing: true, onObservation() {} }],
+  ] as const) {
+    const how = 'metrics' in observability ? 'observed' : 'not observed'
+    it(`takes 30 SQL statements and at most 30 Redis commands with ${stored} messages stored, ${how}`, async function () {
       this.timeout(60_000)
       await bench.script(turn())
       const statements: string[] = []
@@ -28,6 +32,7 @@ onEachDatabase('A tool turn in one run', (kind) => {
         agents: [calculator],
         claimTtlMs: 45_000,
         sweepEveryMs: 60_000,
+        ...observability,
         observe: { onStatement: (sql) => statements.push(sql), onCommand: (name) => commands.push(name) },
       })
       const chat = await mill.chats.create({ agent: calculator })

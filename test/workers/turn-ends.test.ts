@@ -135,17 +135,20 @@ onEachDatabase("A turn's end", (kind) => {
     expect(bench.model.requests).to.have.length(1)
   })
 
-  it('stands although the hook throws; the log says so (E01)', async () => {
+  it('stands although the hook throws, which is observed (E01)', async () => {
     await bench.script([text('one')])
     const throws = clerk(() => {
       throw new RangeError('no such webhook')
     })
-    const lines: string[] = []
-    const logger = { debug() {}, info() {}, error() {}, warn: (_: object, line?: string) => lines.push(line ?? '') }
-    const mill = await bench.connect({ agents: [throws], logger })
+    const troubles: string[] = []
+    const mill = await bench.connect({
+      agents: [throws],
+      onObservation: (seen) =>
+        seen.type === 'hook.trouble' ? troubles.push(`${seen.hook} ${seen.error?.name}`) : null,
+    })
     const chat = await mill.chats.create({ agent: throws })
     expect((await chat.ask('a'))?.content).to.equal('one')
-    expect(lines).to.eql(['onTurnEnd threw; the turn has ended all the same'])
+    expect(troubles).to.eql(['onTurnEnd RangeError'])
     expect(await chat.failure()).to.equal(null)
   })
 })

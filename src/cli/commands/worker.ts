@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { queueNames } from '../../../config/queues.ts'
 import type { Bell } from '../../../models/rows.ts'
+import type { ProbeOptions } from '../../observability/probe.ts'
 import type { Cli, CommonOptions, Registration } from '../cli.ts'
 import { connectionSettings, kebab } from '../setting-options.ts'
 
@@ -11,6 +12,7 @@ export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export interface WorkerOptions extends CommonOptions, Partial<Record<Bell, number>> {
   readonly app: string
   readonly logLevel: (typeof logLevels)[number]
+  readonly probe?: ProbeOptions
 }
 
 const works: Readonly<Record<Bell, string>> = {
@@ -31,6 +33,12 @@ export const registerWorker: Registration = (program, cli) => {
     )
   }
   command.addOption(new Option('--log-level <level>', 'how much is logged').choices(logLevels).default('info'))
+  command.addOption(
+    new Option(
+      '--probe <port>',
+      'serve /live, /ready and /metrics on 127.0.0.1; host:port for another address',
+    ).argParser(address),
+  )
   cli
     .common(
       command,
@@ -56,4 +64,11 @@ function count(text: string): number {
   const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
   if (value >= 0 && value <= most) return value
   throw new InvalidArgumentError(`It must be a whole number from 0 to ${most}.`)
+}
+
+function address(text: string): ProbeOptions {
+  const [, host, digits] = /^(?:(.+):)?(\d{1,5})$/.exec(text) ?? []
+  const port = Number(digits ?? Number.NaN)
+  if (!(port <= 65_535)) throw new InvalidArgumentError('It must be a port, or host:port.')
+  return host === undefined ? { port } : { port, host: host.replace(/^\[(.*)\]$/, '$1') }
 }

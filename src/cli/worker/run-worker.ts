@@ -24,7 +24,12 @@ export async function runWorker(cli: Cli, options: WorkerOptions): Promise<void>
     const app = await loadApp(options.app)
     // Told to stop before it began.
     if (leaving.now() !== null) return await leave(cli, leaving, log, null)
-    const mill = await Threadmill.connect({ ...asOptions(settings), ...app, logger: log })
+    const mill = await Threadmill.connect({
+      ...asOptions(settings),
+      ...app,
+      logger: log,
+      metrics: options.probe !== undefined,
+    })
     try {
       await start(mill, app, options, log)
       await leave(cli, leaving, log, mill)
@@ -39,9 +44,11 @@ export async function runWorker(cli: Cli, options: WorkerOptions): Promise<void>
 async function start(mill: Threadmill, app: App, options: WorkerOptions, log: Logger): Promise<void> {
   const given = (Object.keys(queueNames) as Bell[]).filter((queue) => options[queue] !== undefined)
   const counts = Object.fromEntries(given.map((queue) => [queue, options[queue]]))
-  await mill.startWorkers(counts).ready()
+  const pool = mill.startWorkers(counts)
+  const probe = options.probe === undefined ? {} : { probe: (await mill.serveProbe(options.probe)).url }
+  await pool.ready()
   // Whoever waits for it sees it, however little is logged.
-  log.child({}, { level: 'info' }).info({ agents: app.agents.map(({ name }) => name), ...counts }, 'ready')
+  log.child({}, { level: 'info' }).info({ agents: app.agents.map(({ name }) => name), ...counts, ...probe }, 'ready')
 }
 
 /** Waits for a reason to end, and closes. */

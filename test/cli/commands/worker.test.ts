@@ -54,6 +54,21 @@ describe('threadmill worker', function () {
     expect(worker.exits).to.deep.equal([])
   })
 
+  it('serves its probe where it is told to', async () => {
+    const worker = await start(['--probe', '127.0.0.1:0'])
+    const [line] = logOf(worker.out()) as unknown as { probe: string }[]
+    const ready = await fetch(`${line?.probe}/ready`)
+    expect([ready.status, ((await ready.json()) as { checks: { workers: string } }).checks.workers]).to.deep.equal([
+      200,
+      'ok',
+    ])
+    expect(await (await fetch(`${line?.probe}/metrics`)).text()).to.include('threadmill_claims_held 0')
+    worker.process.emit('SIGTERM')
+    expect(await worker.ended).to.include({ code: 0 })
+    const wrong = startCli(['worker', '--app', app, '--probe', 'nowhere'], { env: environmentOf(bench.options()) })
+    expect((await wrong.ended).err).to.include('host:port')
+  })
+
   it('ends the running move first, or aborts it when the grace is over, and gives the chat back', async () => {
     const held = gate(text('hello'))
     await bench.script(held)

@@ -1,0 +1,188 @@
+import type { Approval, Bell, ToolOutcome, UsageOperation, UsageStatus } from '../../models/rows.ts'
+import type { ErrorFacts } from './error-facts.ts'
+
+// What happens in this process, for those who operate it. Viewers of a chat are told other things, by src/events.
+
+/** A run, as everything that happens in it names it. */
+export interface RunFacts {
+  readonly chatId: string
+  /** The number of the turn. Null where the run ended before its chat could be read. */
+  readonly turn: number | null
+  /** The epoch of the claim, as in live events and usage entries. Null as `turn` is. */
+  readonly claimToken: number | null
+}
+
+/** Why a chat that a job or a caller wanted to run was not taken. */
+export type Refusal = 'claimed' | 'not-wanted' | 'agent-missing'
+
+/**
+ * How a run ended. `answered`, `cancelled` and `failed` end the turn too; `retry` and `put-off` come back by themselves;
+ * `moved` is a caller's single move, `compacted` a run that made a summary alone, `idle` a run that found nothing to do, `chat-gone` that of a chat deleted meanwhile.
+ */
+export type RunOutcome =
+  | 'answered'
+  | 'idle'
+  | 'moved'
+  | 'compacted'
+  | 'parked'
+  | 'handed-over'
+  | 'cancelled'
+  | 'failed'
+  | 'retry'
+  | 'put-off'
+  | 'claim-lost'
+  | 'chat-gone'
+
+export type MoveName = 'settle-cancelled' | 'run-tools' | 'take-queued' | 'generate' | 'compact'
+
+/** What a job came to. */
+export type JobEnd =
+  | 'done'
+  | 'not wanted'
+  | 'claimed elsewhere'
+  | 'put off'
+  | 'handed over'
+  | 'claim lost'
+  | 'cancelled'
+  | 'failed'
+
+type Observed<Type extends string, Facts> = Readonly<{ type: Type } & Facts>
+
+export type RunTaken = Observed<
+  'run.taken',
+  RunFacts & {
+    by: 'caller' | Bell
+    verb: string
+    /** The name of the agent; null for a chat without one. */
+    agent: string | null
+    /** Ms from the time the chat was due to the take, by the database's clock. Null: nobody had asked for it. */
+    waitedMs: number | null
+  }
+>
+export type RunEnded = Observed<
+  'run.ended',
+  RunFacts & {
+    outcome: RunOutcome
+    agent: string | null
+    moves: number
+    durationMs: number
+    /** What ended it, where something did. */
+    error: ErrorFacts | null
+    /** When the next run is due, of `retry` and `put-off`. */
+    retryInMs: number | null
+  }
+>
+export type ModelEnded = Observed<
+  'model.ended',
+  RunFacts & {
+    messageId: string
+    /** Whether it was asked for an answer or for a summary. */
+    operation: UsageOperation
+    provider: string
+    /** The model that was asked. */
+    model: string
+    /** The model that answered, in the provider's words. */
+    responseModel: string | null
+    responseId: string | null
+    status: Exclude<UsageStatus, 'pending'>
+    /** Counts the attempts at one answer from 1. */
+    attempt: number
+    /** Tokens, cached ones counted apart from `inputTokens`. Null = not reported. */
+    inputTokens: number | null
+    outputTokens: number | null
+    cacheReadTokens: number | null
+    cacheWriteTokens: number | null
+    thinkingTokens: number | null
+    /** A decimal. Null = unknown. */
+    costUsd: string | null
+    /** Ms to the first text or thinking that was shown. Null: none was. */
+    firstTokenMs: number | null
+    durationMs: number
+    finishReason: string | null
+    error: ErrorFacts | null
+    /** The text of the answer, cut. Null unless content is observed. */
+    content: string | null
+  }
+>
+export type ToolEnded = Observed<
+  'tool.ended',
+  RunFacts & {
+    /** `unknown` for a name that the chat has no tool for. */
+    tool: string
+    toolCallId: string
+    /** `abandoned`: the run lost its chat or its process while the tool ran, and no result was stored. */
+    outcome: ToolOutcome | 'abandoned'
+    /** Whether the tool was executed; a denied call, for one, is not. */
+    executed: boolean
+    /** Ms; 0 where it was not executed. */
+    durationMs: number
+    error: ErrorFacts | null
+    /** Cut. Null unless content is observed. */
+    arguments: string | null
+    result: string | null
+  }
+>
+
+/**
+ * Everything that a process observes. No text of a message, no argument, no result and no secret is in it; the fields that
+ * hold content are null unless `connect({ observeContent: true })` asks for them. Durations are in ms.
+ */
+export type Observation =
+  | Observed<'run.refused', { chatId: string; by: 'caller' | Bell; why: Refusal }>
+  | RunTaken
+  | RunEnded
+  /** Told again where a process died before it could store that it told. */
+  | Observed<'turn.ended', RunFacts & { outcome: 'answered' | 'cancelled' | 'failed' }>
+  | Observed<'move.made', RunFacts & { move: MoveName; durationMs: number }>
+  | ModelEnded
+  /** A failed attempt is made again after a pause. */
+  | Observed<
+      'model.retry',
+      RunFacts & { provider: string; model: string; attempt: number; delayMs: number; code: string }
+    >
+  | ToolEnded
+  | Observed<'approval.requested', RunFacts & { tool: string; toolCallId: string }>
+  | Observed<'approval.decided', { chatId: string; tool: string; toolCallId: string; approval: Approval }>
+  /** A summary was tried. `failed`: a turn that needed none goes on without it. */
+  | Observed<
+      'compaction.ended',
+      RunFacts & {
+        outcome: 'stored' | 'nothing' | 'stopped' | 'failed'
+        durationMs: number
+        error: ErrorFacts | null
+      }
+    >
+  /** Waiting messages joined the transcript. */
+  | Observed<'queued.taken', RunFacts & { messages: number; startsTurn: boolean }>
+  /** Seen while the run goes on; its `run.ended` follows. */
+  | Observed<'claim.lost', { chatId: string }>
+  /** A renewal came later than twice its period. `gapMs`: since the last good one. */
+  | Observed<'claim.renewed-late', { chatId: string; gapMs: number }>
+  /** The thread that renews claims ended by itself; another is started. */
+  | Observed<'renewal.restarted', Record<never, never>>
+  /** Redis gave no lock; the database decides alone. */
+  | Observed<'lock.missing', { chatId: string; error: ErrorFacts }>
+  /** A worker without the chat's agent leaves it to others. */
+  | Observed<'chat.put-off', { chatId: string; agent: string; delayMs: number }>
+  /** No worker had the chat's agent for too long. */
+  | Observed<'chat.failed', { chatId: string; agent: string; code: string }>
+  | Observed<'ring.lost', { chatId: string; queue: Bell; error: ErrorFacts }>
+  | Observed<'sweep.ended', { rung: number; durationMs: number }>
+  | Observed<'job.started', { queue: Bell; job: string; chatId: string; waitedMs: number }>
+  | Observed<
+      'job.ended',
+      { queue: Bell; job: string; chatId: string; outcome: JobEnd; durationMs: number; code: string | null }
+    >
+  | Observed<'events.dropped', { chatId: string; error: ErrorFacts }>
+  | Observed<'pool.started', { complete: number; runTools: number; compact: number }>
+  | Observed<'pool.closed', { durationMs: number }>
+  /** A hook of the application threw, or took too long: then the error is null. The run goes on. */
+  | Observed<'hook.trouble', { chatId: string; agent: string | null; hook: string; error: ErrorFacts | null }>
+  /** Something that this process does by itself failed and is tried again. `doing` says what, in plain words. */
+  | Observed<'database.trouble', { doing: string; error: ErrorFacts }>
+  | Observed<'redis.trouble', { doing: string; error: ErrorFacts }>
+  /** A sentence for the operator, such as that an embedded Redis is in use. */
+  | Observed<'notice', { message: string }>
+
+/** Told of what happens in this process, at once and in order. */
+export type Observe = (observation: Observation) => void
