@@ -59,7 +59,7 @@ export type {
   TokenUsage,
 } from './providers/provider.ts'
 export { type ConnectOptions, Threadmill, type WorkerCounts } from './threadmill.ts'
-export type { Agent } from './tools/agent.ts'
+export type { Agent, Broadcast } from './tools/agent.ts'
 export type { CompactionOptions, CompactOptions } from './tools/compaction-options.ts'
 export type { AgentDefinition } from './tools/define-agent.ts'
 export { defineTool, type ToolDefinition } from './tools/define-tool.ts'

@@ -92,10 +92,9 @@ export function polledReads<Stream extends Watched>(options: ReadsOptions<Stream
   async function readAll(): Promise<void> {
     for (let failures = 0; ; ) {
       const results = await Promise.allSettled([...watched()].map(readOne))
-      const failed = results.find((result) => result.status === 'rejected')
-      failures = failed === undefined ? 0 : failures + 1
-      if (failed !== undefined)
-        onError(failed.reason instanceof Error ? failed.reason : new Error(String(failed.reason)))
+      const errors = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []))
+      failures = errors.length === 0 ? 0 : failures + 1
+      for (const error of errors.slice(0, 1)) onError(error instanceof Error ? error : new Error(String(error)))
       await (failures > 0 ? pause(failures, ending.signal) : wait(POLL_MS, null, { signal: ending.signal }))
     }
   }

@@ -9,6 +9,7 @@ import { measuredTokens } from './context-size.ts'
 import { newToolCalls } from './new-tool-calls.ts'
 import { requestMessages, toolSpecs } from './request.ts'
 import type { RunContext } from './run-context.ts'
+import { ShownChunk } from './shown-chunk.ts'
 
 /** One physical attempt at an answer: what was shown of it, what it used. */
 interface Attempt extends ModelAttempt {
@@ -81,15 +82,13 @@ async function show(run: RunContext, attempt: Attempt, progress: AnswerProgress)
   const { messageId } = attempt
   if (progress.type === 'text') attempt.text += progress.text
   else attempt.thinking += progress.text
-  run.publish({ type: `${progress.type}.delta`, messageId, text: progress.text })
+  const delta = { type: `${progress.type}.delta`, messageId, text: progress.text } as const
+  const mode = run.configuration.agent.broadcast
+  if (mode === 'auto' && delta.text !== '') run.publish(delta)
   const index = attempt.chunks++
-  await run.order.onChunk?.({
-    messageId,
-    message: unsaved(run, attempt),
-    index,
-    text: progress.type === 'text' ? progress.text : '',
-    thinking: progress.type === 'thinking' ? progress.text : null,
-  })
+  await run.order.onChunk?.(
+    new ShownChunk({ message: unsaved(run, attempt), index, delta }, mode, (sent) => run.publish(sent)),
+  )
 }
 
 function unsaved(run: RunContext, attempt: Attempt): MessageRow {

@@ -25,8 +25,16 @@ export interface Chunk {
   readonly index: number
   readonly text: string
   readonly thinking: string | null
+  /**
+   * Sends the chunk to whoever watches the chat, where the agent's `broadcast` is `manual`; once, and not when it is empty.
+   * Does nothing where it is `auto`: there every chunk is sent by itself. Returns at once, and fails neither when Redis is
+   * away.
+   * @throws {ConfigurationError} where it is `off`.
+   */
+  broadcast(): void
 }
 
+/** Chunks can be passed on as they are: `chat.ask(text, {}, (chunk) => chunk.broadcast())`. */
 export type OnChunk = (chunk: Chunk) => void | Promise<void>
 
 /** What the loop does for its caller: everything, one move, one answer, one round of tools, or a summary alone. */

@@ -3,6 +3,9 @@ import type { ModelClient, Prices } from '../providers/provider.ts'
 import type { Tool } from './tool.ts'
 import type { OnTurnEnd } from './turn-end.ts'
 
+/** Which text of answers is published while it is made. */
+export type Broadcast = 'auto' | 'manual' | 'off'
+
 /** A named configuration that chats refer to and that every process that runs them has. Made by `defineAgent`. */
 export interface Agent {
   readonly name: string
@@ -17,6 +20,8 @@ export interface Agent {
   readonly maxOutputTokens: number | null
   /** False asks for whole answers instead of streams. */
   readonly streaming: boolean
+  /** Which text of its answers viewers get while it is made. */
+  readonly broadcast: Broadcast
   /** Most tool rounds of one turn. */
   readonly rounds: number
   /** How many calls of one round may run at the same time. 1 = one after the other, in the model's order. */

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { ConfigurationError } from '../errors.ts'
 import type { ModelClient, Prices } from '../providers/provider.ts'
-import type { Agent } from './agent.ts'
+import type { Agent, Broadcast } from './agent.ts'
 import { type CompactionOptions, compactionOptions } from './compaction-options.ts'
 import { checkDefinition, definitionLabel, LONGEST_TIMEOUT_MS } from './definition.ts'
 import type { Tool } from './tool.ts'
@@ -29,6 +29,11 @@ export interface AgentDefinition<Chat = never> {
   readonly maxOutputTokens?: number | null | undefined
   /** False asks for whole answers instead of streams. Default true. */
   readonly streaming?: boolean | undefined
+  /**
+   * Which text of answers viewers get while it is made: all of it (`auto`, default), the chunks whose `broadcast()` was called
+   * (`manual`), or none (`off`). All other events are published in any case.
+   */
+  readonly broadcast?: Broadcast | undefined
   /** Most tool rounds of one turn. Default 50. */
   readonly rounds?: number | undefined
   /** How many calls of one round may run at the same time. Default 1, also for false; true means 8. */
@@ -83,6 +88,7 @@ const definitionSchema = z.strictObject(
       .nullish(),
     maxOutputTokens: count(1).nullish(),
     streaming: flag.default(true),
+    broadcast: z.enum(['auto', 'manual', 'off'], { error: 'must be "auto", "manual" or "off"' }).default('auto'),
     rounds: count(1).default(50),
     concurrency: z
       .custom<boolean | number>(isConcurrency, 'must be true, false or a whole number from 1 on')
@@ -133,6 +139,7 @@ export function defineAgent<Chat>(definition: AgentDefinition<Chat>): Agent {
     temperature: checked.temperature ?? null,
     maxOutputTokens: checked.maxOutputTokens ?? null,
     streaming: checked.streaming,
+    broadcast: checked.broadcast,
     rounds: checked.rounds,
     concurrency: concurrencyOf(checked.concurrency),
     toolExecution: checked.toolExecution,
