@@ -2,9 +2,13 @@ import { ConfigurationError } from '../src/errors.ts'
 
 /** What Threadmill logs through: pino, the console, or anything that takes an object and a text as they do. */
 export interface Logger {
+  /** What is only of use while looking for a fault. */
   debug(facts: object, text: string): void
+  /** What happens in the normal course: a turn that failed, a worker that closes. */
   info(facts: object, text: string): void
+  /** What went wrong and mends itself: a lost ring, a claim that was not renewed in time. */
   warn(facts: object, text: string): void
+  /** What needs somebody. */
   error(facts: object, text: string): void
 }
 

@@ -10,24 +10,35 @@ import { defineUsage, type UsageRecord } from './usage.ts'
 
 /** The tables as Sequelize models, for an application's own queries. */
 export interface Models {
+  /** One row a conversation. It can be queried and extended; a chat's acts are methods of `Chat`. */
   readonly Chat: ModelStatic<ChatRecord>
+  /** One row a message of a transcript, ordered by `position`. */
   readonly Message: ModelStatic<MessageRecord>
+  /** One row a tool call. Read only: a write throws `ReadOnlyModelError`. */
   readonly ToolCall: ModelStatic<ToolCallRecord>
+  /** One row a user message that waits for its place in a transcript. */
   readonly QueuedMessage: ModelStatic<QueuedMessageRecord>
+  /** One row a physical attempt at a model, failed and cancelled ones included. */
   readonly Usage: ModelStatic<UsageRecord>
 }
 
 /** What an application adds to one model; `associate` is called once all models are there. */
 export interface ModelExtension<Stored extends Model> extends OwnParts {
+  /** Ties the model to others. Called once, after all models are defined. */
   readonly associate?: ((model: ModelStatic<Stored>, models: Models) => void) | undefined
 }
 
 /** What an application adds to the models. */
 export interface Extensions {
+  /** Columns, scopes and associations of chats. */
   readonly Chat?: ModelExtension<ChatRecord> | undefined
+  /** Columns, scopes and associations of messages. */
   readonly Message?: ModelExtension<MessageRecord> | undefined
+  /** Columns, scopes and associations of tool calls; their values are written by SQL, since the model is read only. */
   readonly ToolCall?: ModelExtension<ToolCallRecord> | undefined
+  /** Columns, scopes and associations of queued messages. */
   readonly QueuedMessage?: ModelExtension<QueuedMessageRecord> | undefined
+  /** Columns, scopes and associations of usage entries. */
   readonly Usage?: ModelExtension<UsageRecord> | undefined
 }
 

@@ -7,8 +7,10 @@ import type { Database } from './database.ts'
  * `due` (a worker should take it now), `put off` (workers lacked its agent or a tool), `wanted` (later: a delay, a retry),
  * `parked` (waits for something outside), `idle`.
  */
-export const chatStates = ['running', 'failed', 'due', 'put off', 'wanted', 'parked', 'idle'] as const
-export type ChatState = (typeof chatStates)[number]
+export type ChatState = 'running' | 'failed' | 'due' | 'put off' | 'wanted' | 'parked' | 'idle'
+
+/** Every state, in the order in which they are looked for. */
+export const chatStates: readonly ChatState[] = ['running', 'failed', 'due', 'put off', 'wanted', 'parked', 'idle']
 
 export interface ChatTotals {
   readonly chats: Readonly<Record<ChatState, number>>

@@ -22,11 +22,17 @@ export interface ToolCallValue {
   readonly id: string
   /** The id that the provider sent, where it is another one. */
   readonly providerCallId: string | null
+  /** The tool's name, as the model wrote it. */
   readonly name: string
+  /** Where the tool comes from, for tools that have such a place; else null. */
   readonly namespace: string | null
+  /** What the model passed; `{}` when that was not one JSON object. */
   readonly arguments: JsonObject
+  /** The text that was not one JSON object; else null. */
   readonly malformedArguments: string | null
+  /** The provider's proof of the reasoning behind the call; else null. */
   readonly thoughtSignature: string | null
+  /** Whether the provider itself executes it. */
   readonly remote: boolean
 }
 

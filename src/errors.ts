@@ -1,5 +1,6 @@
 /** What every error of Threadmill can be given beside its message. */
 export interface ErrorDetails {
+  /** What led to it, as it was caught. */
   readonly cause?: unknown
   /** The chat that the error is about, where there is one. */
   readonly chatId?: string
@@ -15,6 +16,7 @@ export abstract class ThreadmillError extends Error {
   abstract readonly code: string
   /** Whether the same act can succeed later without anyone changing anything. */
   readonly retryable: boolean = false
+  /** The chat that the error is about; undefined when it is about none. */
   readonly chatId: string | undefined
 
   constructor(message: string, details: ErrorDetails = {}) {
@@ -33,10 +35,13 @@ export interface ProviderErrorDetails extends ErrorDetails {
   readonly status?: number
   /** The provider's own error type and code, as sent. */
   readonly type?: string
+  /** The provider's own error code, as sent. */
   readonly providerCode?: string
+  /** The provider's id of the request, for its support. */
   readonly requestId?: string
   /** How long the provider asked us to wait, in ms. */
   readonly retryAfterMs?: number
+  /** Whether the same request may pass later. Default false. */
   readonly retryable?: boolean
   /** Why trying the same request again can't help, or what to do. */
   readonly hint?: string
@@ -47,12 +52,19 @@ export interface ProviderErrorDetails extends ErrorDetails {
 /** An attempt at a model failed. Subclasses say how; `retryable` says whether the same request may pass later. */
 export abstract class ProviderError extends ThreadmillError {
   override readonly retryable: boolean
+  /** The HTTP status; undefined if no answer came back at all. */
   readonly status: number | undefined
+  /** The provider's own error type, as sent; undefined where it sent none. */
   readonly type: string | undefined
+  /** The provider's own error code, as sent; undefined where it sent none. */
   readonly providerCode: string | undefined
+  /** The provider's id of the request, for its support; undefined where it sent none. */
   readonly requestId: string | undefined
+  /** How long the provider asked us to wait, in ms; undefined where it did not. */
   readonly retryAfterMs: number | undefined
+  /** Why trying again can't help, or what to do; undefined where there is nothing to say. */
   readonly hint: string | undefined
+  /** False when the request certainly never reached the provider, so nothing can have been billed. */
   readonly reachedProvider: boolean
 
   constructor(message: string, details: ProviderErrorDetails = {}) {

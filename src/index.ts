@@ -1,4 +1,5 @@
 export type { Logger } from '../config/logger.ts'
+export type { RedisClient } from '../config/redis-clients.ts'
 export type { ChatRecord } from '../models/chat.ts'
 // Whole, so that an application can merge its declarations into it by this package's name.
 export * from '../models/extension.ts'
@@ -8,6 +9,7 @@ export type { ChatState } from '../models/overview.ts'
 export type { QueuedMessageRecord } from '../models/queued-message.ts'
 export type {
   Approval,
+  Bell,
   ChatRow,
   ChatSettings,
   CompactionSettings,
@@ -19,6 +21,7 @@ export type {
   Role,
   ToolCallRow,
   ToolOutcome,
+  TranscriptMessage,
   UsageOperation,
   UsageRow,
   UsageStatus,
@@ -40,7 +43,7 @@ export type { Advice } from './chat/diagnosis-advice.ts'
 export { defineAgent } from './chat/turn-ends.ts'
 export * from './errors.ts'
 export type { ChatEvent, EventToolCall, LiveEvent } from './events/event.ts'
-export type { EventsOptions } from './events/options.ts'
+export type { EventsOptions, History } from './events/options.ts'
 export type { EventReader } from './events/reader.ts'
 export type { Chunk, OnChunk } from './loop/run-context.ts'
 export type { ErrorFacts } from './observability/error-facts.ts'
@@ -52,17 +55,31 @@ export { type OpenAiClientOptions, openAiClient } from './providers/openai.ts'
 export type {
   Answer,
   AnswerProgress,
+  AnswerToolCall,
   AttemptOptions,
   ModelClient,
   ModelRequest,
   Prices,
+  RequestMessage,
+  RequestToolCall,
   TokenUsage,
+  ToolSpec,
 } from './providers/provider.ts'
 export { type ConnectOptions, Threadmill, type WorkerCounts } from './threadmill.ts'
 export type { Agent, Broadcast } from './tools/agent.ts'
 export type { CompactionOptions, CompactOptions } from './tools/compaction-options.ts'
 export type { AgentDefinition } from './tools/define-agent.ts'
 export { defineTool, type ToolDefinition } from './tools/define-tool.ts'
-export type { OnInterrupted, Reconciled, StopReason, Tool, ToolContext, ToolProgress } from './tools/tool.ts'
+export type { ArgumentsOf, ToolParameters } from './tools/parameters.ts'
+export type {
+  ApprovalResolver,
+  OnInterrupted,
+  Reconciled,
+  StopReason,
+  Tool,
+  ToolContext,
+  ToolProgress,
+  ValidatedArguments,
+} from './tools/tool.ts'
 export type { OnTurnEnd, TurnOutcome } from './tools/turn-end.ts'
 export type { ChatCost, ChatTokens } from './usage/totals.ts'

@@ -8,8 +8,14 @@ import { ArgumentError, ConfigurationError } from './errors.ts'
 export type MigrationsContext =
   | Sequelize
   | QueryInterface
-  | { readonly sequelize: Sequelize }
-  | { readonly queryInterface: QueryInterface }
+  | {
+      /** The Sequelize of the database to migrate. */
+      readonly sequelize: Sequelize
+    }
+  | {
+      /** The query interface of the database to migrate. */
+      readonly queryInterface: QueryInterface
+    }
 
 /** A step of Threadmill's schema as umzug takes it. */
 export interface NamedMigration {

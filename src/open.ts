@@ -31,8 +31,11 @@ import { defineAgent } from './tools/define-agent.ts'
 import { agentRegistry, toolRegistry } from './tools/registry.ts'
 import type { Tool } from './tools/tool.ts'
 
+/** Told of what goes to the database and to Redis. Neither may throw. */
 export interface Observers {
+  /** Gets each SQL statement, BEGIN and COMMIT included, before it is sent. */
   readonly onStatement?: ((sql: string) => void) | undefined
+  /** Gets the name of each Redis command before it is sent. */
   readonly onCommand?: ((name: string) => void) | undefined
 }
 

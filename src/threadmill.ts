@@ -50,16 +50,27 @@ export interface ConnectOptions extends SettingsOptions, ObservabilityOptions {
 
 /** How many chats, tool rounds and summaries of one process run at once; what is left out is as configured. 0 = none. */
 export interface WorkerCounts {
+  /** Chats run at once. Default: `completeConcurrency`, 50. */
   readonly complete?: number
+  /** Tool rounds run at once for agents with `toolExecution: 'queue'`. Default: `runToolsConcurrency`, 20. */
   readonly runTools?: number
+  /** Summaries made at once as jobs. Default: `compactConcurrency`, 5. */
   readonly compact?: number
 }
 
 /** The application's connection to its conversations. */
 export class Threadmill {
+  /** Makes chats and finds them. */
   readonly chats: Chats
   /** Asks for chats to be run, or summarised, by workers of this process or another. */
-  readonly jobs: { readonly complete: CompleteJob; readonly runTools: RunToolsJob; readonly compact: CompactJob }
+  readonly jobs: {
+    /** Runs a turn to its answer, or to where it has to wait. */
+    readonly complete: CompleteJob
+    /** Runs the open tool calls of a turn, and gives it back to `complete`. */
+    readonly runTools: RunToolsJob
+    /** Makes a summary of a chat's history. */
+    readonly compact: CompactJob
+  }
   /** The tables as Sequelize models, for queries of your own. */
   readonly models: Models
   /** The Sequelize that everything goes through, for transactions and for models of your own beside ours. */
@@ -114,7 +125,11 @@ export class Threadmill {
     }
   }
 
-  /** Starts this process's workers. They run until `close` of the pool, or of this object. */
+  /**
+   * Starts this process's workers, which run until `close` of the pool, or of this object, and a sweeper that rings for due
+   * chats. Returns at once, before they are connected: `ready()` of the pool waits for that. (R23, R24)
+   * @param counts what is left out is as configured; with 0 for all of them only the sweeper runs.
+   */
   startWorkers(counts: WorkerCounts = {}): Pool {
     const { settings, redis, bells, claims, db, equipment, renewer, telemetry, ports } = this.#parts
     const { observe } = ports

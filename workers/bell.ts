@@ -13,7 +13,9 @@ export interface RingData {
 /** What a job is named in its queue: `later` only rings again when its time has come. */
 export type RingName = 'ring' | 'later' | 'sweep'
 
+/** When and how urgently a ring is answered. */
 export interface RingOptions {
+  /** Wanted so many ms from now. Default 0: at once. */
   readonly delayMs?: number
   /** BullMQ's: 1 is the most urgent; left out = before all of them. */
   readonly priority?: number

@@ -15,13 +15,16 @@ import type { Bells, RingOptions } from './bell.ts'
 export type ChatOrId =
   | string
   | {
+      /** The chat's id. */
       readonly id: string
+      /** @internal */
       storePending<T>(
         store: (pending: PendingSettings, transaction: Transaction) => Promise<T>,
         join?: Transaction,
       ): Promise<T>
     }
 
+/** When a chat is wanted, how urgently, and as part of which transaction. */
 export interface EnqueueOptions extends RingOptions {
   /** A transaction of the application's: the wish is part of it, and the ring follows its commit. */
   readonly transaction?: Transaction | undefined
@@ -42,6 +45,7 @@ export abstract class ChatJob {
   abstract readonly queue: Bell
   protected readonly dependencies: JobDependencies
 
+  /** @internal */
   constructor(dependencies: JobDependencies) {
     this.dependencies = dependencies
   }
@@ -49,7 +53,7 @@ export abstract class ChatJob {
   /**
    * Asks for the chat to be run: now, or after `delayMs`; of several wishes the earliest wins. A turn that failed or was
    * cancelled is tried again. The wish is a row: when Redis is away it is found by the sweeper.
-   * @throws {ChatNotFoundError}
+   * @throws {ChatNotFoundError} when there is no such chat.
    * @throws {ArgumentError} for a transaction that can't be joined.
    */
   async enqueue(chat: ChatOrId, options: EnqueueOptions = {}): Promise<void> {

@@ -46,6 +46,7 @@ export class Pool {
   #isReady = false
   #ended = false
 
+  /** @internal */
   constructor(options: PoolOptions) {
     this.#options = options
     this.#workers = (['complete', 'runTools', 'compact'] as const)

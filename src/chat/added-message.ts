@@ -6,23 +6,40 @@ import { freshCallId } from '../../models/turns.ts'
 import { ArgumentError } from '../errors.ts'
 import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 
-/** A message to add by hand. */
+/** A message to add by hand. Texts have 8 MiB at most. */
 export type AddedMessageInput =
-  | { readonly role: 'system' | 'user'; readonly content: string }
+  | {
+      readonly role: 'system' | 'user'
+      /** The text. */
+      readonly content: string
+    }
   | {
       readonly role: 'assistant'
+      /** The text; left out for a message of tool calls only. */
       readonly content?: string | null
+      /** Reasoning to keep beside the text. */
       readonly thinking?: string | null
+      /** Why the answer ended, in the provider's words. */
       readonly finishReason?: string | null
-      /** The tools that it asked for; `id` is made up where it is left out. */
+      /** The tools that it asked for. */
       readonly toolCalls?: readonly {
+        /** The call's public id; made up where it is left out. */
         readonly id?: string
+        /** The tool's name. */
         readonly name: string
+        /** What it passes. Default: no arguments. */
         readonly arguments?: Record<string, unknown>
       }[]
     }
-  /** `toolCallId`: the public id of the call that it answers. */
-  | { readonly role: 'tool'; readonly content: string; readonly toolCallId: string; readonly isError?: boolean }
+  | {
+      readonly role: 'tool'
+      /** The result, as the model gets it. */
+      readonly content: string
+      /** The public id of the call that it answers. */
+      readonly toolCallId: string
+      /** True: the call failed. Default false. */
+      readonly isError?: boolean
+    }
 
 const json: z.ZodType<Record<string, unknown>> = z.record(z.string(), z.unknown())
 const text = z.string().refine(isWithinLimit, `may have ${TEXT_LIMIT_BYTES} bytes at most`)

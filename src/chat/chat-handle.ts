@@ -38,6 +38,7 @@ export type Message = TranscriptMessage
 
 /** What every part of a chat's API stands on: the row, and the way to the rest. */
 export abstract class ChatHandle {
+  /** A UUIDv7: what `chats.find` and `jobs.complete.enqueue` take. */
   readonly id: string
   protected row: ChatRow
   protected readonly deps: ChatDependencies
@@ -45,6 +46,7 @@ export abstract class ChatHandle {
   /** Whether a verb of this very object runs the chat: it does not wait for itself. */
   protected isRunningHere = false
 
+  /** @internal */
   constructor(row: ChatRow, deps: ChatDependencies) {
     this.id = row.id
     this.row = row
@@ -70,6 +72,7 @@ export abstract class ChatHandle {
   /**
    * Runs `store` in a transaction, or as part of the one given, with the settings that are not stored yet; what fails, or
    * is rolled back later, leaves them pending.
+   * @internal
    */
   async storePending<T>(
     store: (pending: PendingSettings, transaction: Transaction) => Promise<T>,

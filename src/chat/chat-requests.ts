@@ -12,13 +12,19 @@ import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 import type { InTransaction } from './chat-handle.ts'
 import { ChatReadings } from './chat-readings.ts'
 
+/** Whether workers are told of what was just written. */
 export interface WakeOptions {
   /** False: nobody is woken for it; a process that runs the chat sees it all the same. Default true. */
   readonly wake?: boolean
 }
 
 /** A tool call record, its row's id, or its public id. */
-export type ToolCallOrId = string | { readonly id: string }
+export type ToolCallOrId =
+  | string
+  | {
+      /** The id of the row. */
+      readonly id: string
+    }
 
 /** What can be asked of a chat from any process, whoever runs it: decisions, queued messages, a stop. */
 export abstract class ChatRequests extends ChatReadings {

@@ -14,11 +14,13 @@ import { type AddedMessageInput, messageToAdd } from './added-message.ts'
 import type { InTransaction, Message } from './chat-handle.ts'
 import { ChatRequests, requireText } from './chat-requests.ts'
 
+/** What goes with a question. */
 export interface AskOptions {
   /** Also ask for the chat to be run by a worker, as `jobs.complete.enqueue` does. */
   readonly enqueue?: boolean
 }
 
+/** What goes with a question that is answered later. */
 export interface AskLaterOptions extends AskOptions, InTransaction {}
 
 /**

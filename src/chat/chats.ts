@@ -8,15 +8,17 @@ import type { ChatRow } from '../../models/rows.ts'
 import { insertChat } from '../../models/staging.ts'
 import { lookAtChat } from '../../models/transcript.ts'
 import { ArgumentError, MissingAgentError } from '../errors.ts'
+import type { Agent } from '../tools/agent.ts'
 import { Chat } from './chat.ts'
 import type { ChatDependencies, InTransaction } from './chat-handle.ts'
 
 /** What a new chat is made with. */
 export interface NewChat {
   /** The agent that runs it; left out, the configured model without tools or instructions of its own. */
-  readonly agent?: string | { readonly name: string } | undefined
+  readonly agent?: string | Pick<Agent, 'name'> | undefined
   /** The model to ask in place of the agent's. */
   readonly model?: string | undefined
+  /** The provider that goes with `model`. Default: the agent's. */
   readonly provider?: string | undefined
   /** What the chat belongs to, in the application's words: stored, handed back, never interpreted. At most 255 characters. */
   readonly owner?: string | undefined
@@ -34,6 +36,7 @@ const schema = z.strictObject({
 export class Chats {
   readonly #deps: ChatDependencies
 
+  /** @internal */
   constructor(deps: ChatDependencies) {
     this.#deps = deps
   }

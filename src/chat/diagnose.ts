@@ -34,7 +34,9 @@ export interface Evidence extends Pick<ChatLook, 'claimed' | 'due' | 'queued'> {
 
 /** A tool call that has to be settled from outside before the chat can go on. */
 export interface WaitsFor {
+  /** The call's public id: what `approve` and `deny` take. */
   readonly toolCallId: string
+  /** The tool's name. */
   readonly name: string
   /** `approval`: somebody's decision. `result`: what the call paused on. */
   readonly kind: 'approval' | 'result'
@@ -42,8 +44,11 @@ export interface WaitsFor {
 
 /** Why a chat moves or does not, as its rows say. Times are by the database's clock. */
 export interface Diagnosis {
+  /** The chat. */
   readonly chatId: string
+  /** The name of its agent; null for one without. */
   readonly agent: string | null
+  /** Where it stands. */
   readonly state: ChatState
   /** One sentence: what keeps it, or moves it. */
   readonly why: string
@@ -53,20 +58,33 @@ export interface Diagnosis {
   readonly at: Date
   /** Who holds it: the id and the number of the take, and when it lapses unless it is renewed; null when nobody does. */
   readonly claim: {
+    /** The UUID of the take. */
     readonly id: string
+    /** Counts takes. */
     readonly token: number
+    /** When the claim lapses. */
     readonly lapsesAt: Date
+    /** The same in ms from `at`. */
     readonly lapsesInMs: number
   } | null
   /** What it is wanted for; null when nobody wants it. `inMs` is negative for how long it has been due. */
-  readonly wish: { readonly at: Date; readonly inMs: number; readonly queue: Bell } | null
+  readonly wish: {
+    /** When it is wanted. */
+    readonly at: Date
+    /** The same in ms from now; negative = overdue. */
+    readonly inMs: number
+    /** The queue whose workers are rung. */
+    readonly queue: Bell
+  } | null
   /** When a summary of it is wanted, which holds nothing up; null when none is. */
   readonly summaryAt: Date | null
+  /** What has to be settled from outside; empty when nothing has. */
   readonly waitsFor: readonly WaitsFor[]
   /** Whether a cancel of the turn waits to be carried out. */
   readonly cancelPending: boolean
   /** Messages that wait for their place in the transcript. */
   readonly queued: number
+  /** Counts turns, from 1 on; 0 before the first. */
   readonly turn: number
   /** Tool rounds of the turn so far. */
   readonly rounds: number
@@ -75,7 +93,15 @@ export interface Diagnosis {
   /** How often workers have put it off. */
   readonly putOff: number
   /** The last message of the transcript: how far it got. */
-  readonly lastMessage: { readonly position: number; readonly role: Role; readonly at: Date } | null
+  readonly lastMessage: {
+    /** Its place in the transcript. */
+    readonly position: number
+    /** Whose message it is. */
+    readonly role: Role
+    /** When it was stored. */
+    readonly at: Date
+  } | null
+  /** Why the turn was given up; null when it was not. */
   readonly failure: Failure | null
 }
 

@@ -10,6 +10,7 @@ export interface Advice {
    * `start-worker`: no process can run it. `enqueue`: nobody asked for it to be run. `retry`: it was given up.
    */
   readonly act: 'nothing' | 'decide' | 'finish' | 'start-worker' | 'enqueue' | 'retry'
+  /** The same for a person, with the command where there is one. */
   readonly text: string
 }
 

@@ -4,61 +4,153 @@ import type { Approval, Failure, JsonObject, ToolOutcome } from '../../models/ro
 export interface EventToolCall {
   /** The call's public id: what `approve` and `deny` take. */
   readonly toolCallId: string
+  /** The tool's name. */
   readonly name: string
+  /** What the model passed; `{}` when that was not one JSON object. */
   readonly arguments: JsonObject
 }
 
 /** What happens to a chat while it runs, as viewers see it. The union is closed: switch over `type`. */
 export type LiveEvent =
-  | { readonly type: 'run.started'; readonly turn: number }
-  /** A model is being asked; the message gets this id when it is stored. */
-  | { readonly type: 'message.started'; readonly messageId: string; readonly model: string }
-  | { readonly type: 'text.delta'; readonly messageId: string; readonly text: string }
-  | { readonly type: 'thinking.delta'; readonly messageId: string; readonly text: string }
+  /** A process took the chat and goes on with its turn. */
+  | {
+      readonly type: 'run.started'
+      /** Counts turns. */
+      readonly turn: number
+    }
+  /** A model is being asked. */
+  | {
+      readonly type: 'message.started'
+      /** The id that the message gets when it is stored. */
+      readonly messageId: string
+      /** The model asked. */
+      readonly model: string
+    }
+  | {
+      readonly type: 'text.delta'
+      /** The answer that it is a part of. */
+      readonly messageId: string
+      /** The text that is new. */
+      readonly text: string
+    }
+  | {
+      readonly type: 'thinking.delta'
+      /** The answer that it leads to. */
+      readonly messageId: string
+      /** The reasoning that is new. */
+      readonly text: string
+    }
   /** An answer starts anew: drop what was shown of `replaces`. */
-  | { readonly type: 'attempt.restarted'; readonly messageId: string; readonly replaces: string }
+  | {
+      readonly type: 'attempt.restarted'
+      /** The id of the new answer. */
+      readonly messageId: string
+      /** The id of the one that is void. */
+      readonly replaces: string
+    }
   /** The answer is stored. */
   | {
       readonly type: 'message.finished'
+      /** The id of its row. */
       readonly messageId: string
+      /** The whole text; null for an answer of tool calls only. */
       readonly text: string | null
+      /** Why it ended, in the provider's words; null where it gave none. */
       readonly finishReason: string | null
     }
-  | { readonly type: 'tool_call.requested'; readonly messageId: string; readonly toolCall: EventToolCall }
-  | { readonly type: 'approval.requested'; readonly toolCall: EventToolCall }
+  | {
+      readonly type: 'tool_call.requested'
+      /** The answer that asks for it. */
+      readonly messageId: string
+      /** The call. */
+      readonly toolCall: EventToolCall
+    }
+  | {
+      readonly type: 'approval.requested'
+      /** The call that waits for a decision. */
+      readonly toolCall: EventToolCall
+    }
   | {
       readonly type: 'approval.decided'
+      /** The call decided about. */
       readonly toolCall: EventToolCall
+      /** What was decided. */
       readonly approval: Exclude<Approval, 'pending'>
     }
   | {
       readonly type: 'tool.progress'
+      /** The call that reports. */
       readonly toolCallId: string
+      /** What it is doing; null where it did not say. */
       readonly message: string | null
+      /** How much is done; null where it did not say. */
       readonly value: number | null
+      /** How much there is to do; null where it did not say. */
       readonly total: number | null
     }
+  /** The result of a call is stored. */
   | {
       readonly type: 'tool.result'
+      /** The call. */
       readonly toolCallId: string
+      /** The tool's name. */
       readonly name: string
+      /** How the call ended. */
       readonly outcome: ToolOutcome
+      /** What the model gets. */
       readonly content: string
     }
-  | { readonly type: 'queued'; readonly queuedId: string; readonly content: string | null; readonly steer: boolean }
-  | { readonly type: 'dequeued'; readonly queuedId: string; readonly messageId: string }
-  | { readonly type: 'unqueued'; readonly queuedId: string }
+  | {
+      readonly type: 'queued'
+      /** The id that `unqueue` takes. */
+      readonly queuedId: string
+      /** The text. */
+      readonly content: string | null
+      /** Whether it joins the running turn. */
+      readonly steer: boolean
+    }
+  | {
+      readonly type: 'dequeued'
+      /** The queued message. */
+      readonly queuedId: string
+      /** The user message that it became. */
+      readonly messageId: string
+    }
+  | {
+      readonly type: 'unqueued'
+      /** The queued message that was taken back. */
+      readonly queuedId: string
+    }
   /** The turn can't go on before someone decides. */
-  | { readonly type: 'run.waiting'; readonly toolCalls: readonly EventToolCall[] }
-  | { readonly type: 'run.finished'; readonly messageId: string | null }
+  | {
+      readonly type: 'run.waiting'
+      /** The calls that wait. */
+      readonly toolCalls: readonly EventToolCall[]
+    }
+  /** The turn is answered. */
+  | {
+      readonly type: 'run.finished'
+      /** The answer; null where there is none. */
+      readonly messageId: string | null
+    }
+  /** The turn was cancelled. */
   | { readonly type: 'run.cancelled' }
-  /** `retryInMs` is null when nobody will try again by themselves. */
-  | { readonly type: 'run.failed'; readonly failure: Failure; readonly retryInMs: number | null }
+  | {
+      readonly type: 'run.failed'
+      /** What went wrong. */
+      readonly failure: Failure
+      /** When it is tried again, in ms; null when nobody will try again by themselves. */
+      readonly retryInMs: number | null
+    }
   | {
       readonly type: 'usage'
+      /** The answer that the attempt was for. */
       readonly messageId: string
+      /** Null = not reported. */
       readonly inputTokens: number | null
+      /** Null = not reported. */
       readonly outputTokens: number | null
+      /** USD as a decimal text; null = unknown. */
       readonly cost: string | null
     }
   /**
@@ -74,6 +166,7 @@ export type ChatEvent = LiveEvent & {
    * which stands for no place in the stream: whoever goes on from it gets `resync`, and joins afresh.
    */
   readonly id: string
+  /** The chat that it happened to. */
   readonly chatId: string
   /** Which take of the chat it comes from; 0 = from outside any run. Of one made from rows: the latest take. */
   readonly claimToken: number

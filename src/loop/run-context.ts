@@ -23,7 +23,9 @@ export interface Chunk {
   readonly message: Readonly<MessageRow>
   /** Counts the chunks of this message from 0. */
   readonly index: number
+  /** The answer's text that is new; `''` when only reasoning is. */
   readonly text: string
+  /** Reasoning that is new; null when there is none. */
   readonly thinking: string | null
   /**
    * Sends the chunk to whoever watches the chat, where the agent's `broadcast` is `manual`; once, and not when it is empty.
@@ -34,7 +36,10 @@ export interface Chunk {
   broadcast(): void
 }
 
-/** Chunks can be passed on as they are: `chat.ask(text, {}, (chunk) => chunk.broadcast())`. */
+/**
+ * Gets an answer as it is made, in order; the next chunk waits for it. What it throws ends the run and comes out. Chunks
+ * can be passed on as they are: `chat.ask(text, {}, (chunk) => chunk.broadcast())`. (S72, S84)
+ */
 export type OnChunk = (chunk: Chunk) => void | Promise<void>
 
 /** What the loop does for its caller: everything, one move, one answer, one round of tools, or a summary alone. */

@@ -7,6 +7,7 @@ import { httpError, maskKeys, requestIdOf } from './errors.ts'
 import type { Answer, AttemptOptions, ModelClient, ModelRequest } from './provider.ts'
 import { transportError } from './transport-errors.ts'
 
+/** How a server that speaks Chat Completions is reached. */
 export interface OpenAiClientOptions {
   /** May be empty for servers that want none. */
   readonly apiKey: string

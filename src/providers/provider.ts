@@ -2,40 +2,67 @@ import type { Json, JsonObject } from '../../models/rows.ts'
 
 /** A tool as a model is told of it. `parameters` is a JSON Schema of an object. */
 export interface ToolSpec {
+  /** What the model calls it by. */
   readonly name: string
+  /** What it does and when to use it. */
   readonly description: string
+  /** JSON Schema of its arguments. */
   readonly parameters: JsonObject
 }
 
 /** One message of a request, in no provider's words. The list is always sendable: each call is followed at once by its result. */
 export type RequestMessage =
-  | { readonly role: 'system' | 'user'; readonly content: string }
+  | {
+      readonly role: 'system' | 'user'
+      /** The text. */
+      readonly content: string
+    }
   | {
       readonly role: 'assistant'
+      /** The text; null for an answer of tool calls only. */
       readonly content: string | null
+      /** Reasoning to send back; null where there is none. */
       readonly thinking: string | null
+      /** The provider's proof of the reasoning; null where it sent none. */
       readonly thinkingSignature: string | null
       /** Opaque items that the provider wants back unchanged. */
       readonly rawReasoning: Json | null
+      /** The calls that it made, in its order; empty = none. */
       readonly toolCalls: readonly RequestToolCall[]
     }
-  | { readonly role: 'tool'; readonly callId: string; readonly name: string; readonly content: string }
+  | {
+      readonly role: 'tool'
+      /** The call that it answers: the id that the provider knows it by. */
+      readonly callId: string
+      /** The tool's name. */
+      readonly name: string
+      /** The result. */
+      readonly content: string
+    }
 
+/** A tool call of an assistant message, as a request repeats it. */
 export interface RequestToolCall {
   /** The id that the provider knows the call by. */
   readonly id: string
+  /** The tool's name. */
   readonly name: string
   /** The exact text that the model wrote where it was malformed, else the arguments as JSON. */
   readonly argumentsText: string
+  /** The provider's proof of the reasoning behind the call; null where it sent none. */
   readonly thoughtSignature: string | null
 }
 
 /** Everything that one request to a model says. */
 export interface ModelRequest {
+  /** The model to ask, in the provider's words. */
   readonly model: string
+  /** The conversation, system messages first. */
   readonly messages: readonly RequestMessage[]
+  /** What the model may call; empty = nothing. */
   readonly tools: readonly ToolSpec[]
+  /** 0 to 2; undefined = not sent. */
   readonly temperature?: number | undefined
+  /** Limit on the answer, in tokens; undefined = not sent. */
   readonly maxOutputTokens?: number | undefined
   /**
    * `none`: the model is told of the tools and may not call one. A protocol that can't say so, or whose prompt cache would be
@@ -50,10 +77,15 @@ export interface ModelRequest {
 
 /** Tokens of one attempt, cached input counted apart from `input`. Null = not reported, never 0 by guess. */
 export interface TokenUsage {
+  /** Tokens of the request that did not come from a cache. */
   readonly input: number | null
+  /** Tokens of the answer. */
   readonly output: number | null
+  /** Tokens of the request that came from the provider's cache. */
   readonly cacheRead: number | null
+  /** Tokens of the request that were written to the provider's cache. */
   readonly cacheWrite: number | null
+  /** The part of `output` that was reasoning. */
   readonly thinking: number | null
 }
 
@@ -61,11 +93,13 @@ export interface TokenUsage {
 export interface AnswerToolCall {
   /** The id that the provider sent, or null if it sent none. */
   readonly providerCallId: string | null
+  /** The tool's name, as the model wrote it. */
   readonly name: string
   /** The exact text of the arguments, fragments joined. */
   readonly argumentsText: string
   /** What the text means, or null when it is not one JSON object. */
   readonly arguments: JsonObject | null
+  /** The provider's proof of the reasoning behind the call; null where it sent none. */
   readonly thoughtSignature: string | null
 }
 
@@ -73,25 +107,45 @@ export interface AnswerToolCall {
 export interface Answer {
   /** All text parts joined, `''` if there were none. */
   readonly text: string
+  /** Reasoning that the provider showed; null where it showed none. */
   readonly thinking: string | null
+  /** The provider's proof of the reasoning, to be sent back; null where it sent none. */
   readonly thinkingSignature: string | null
+  /** Reasoning items that the provider wants back unchanged; null where there are none. */
   readonly rawReasoning: Json | null
+  /** Sources, in the provider's form; null where it named none. */
   readonly citations: Json[] | null
+  /** The tools that it asks for, in its order; empty = none. */
   readonly toolCalls: readonly AnswerToolCall[]
   /** The provider's own word. */
   readonly finishReason: string | null
+  /** Null where the provider reported none. */
   readonly usage: TokenUsage | null
   /** The model that answered, as the provider names it. */
   readonly model: string | null
+  /** The provider's id of the answer; null where it sent none. */
   readonly responseId: string | null
 }
 
 /** What can be seen of an answer while it is being made. */
 export type AnswerProgress =
-  | { readonly type: 'text'; readonly text: string }
-  | { readonly type: 'thinking'; readonly text: string }
-  | { readonly type: 'usage'; readonly usage: TokenUsage }
+  | {
+      readonly type: 'text'
+      /** The text that is new. */
+      readonly text: string
+    }
+  | {
+      readonly type: 'thinking'
+      /** The reasoning that is new. */
+      readonly text: string
+    }
+  | {
+      readonly type: 'usage'
+      /** Tokens as last reported: totals, not an addition. */
+      readonly usage: TokenUsage
+    }
 
+/** What one attempt at a model goes by. */
 export interface AttemptOptions {
   /** Aborting ends the attempt at once with the signal's reason; it is thrown as it is. */
   readonly signal: AbortSignal
@@ -101,6 +155,7 @@ export interface AttemptOptions {
   readonly timeoutMs: number
   /** Limit on silence within a stream, in ms. */
   readonly idleMs: number
+  /** Sent beside those of the protocol; they win over them. */
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
@@ -117,8 +172,12 @@ export interface ModelClient {
 
 /** USD per million tokens. A bucket without a price makes the cost of an attempt that used it unknown. */
 export interface Prices {
+  /** Of input that did not come from a cache. */
   readonly input: number
+  /** Of output, reasoning included. */
   readonly output: number
+  /** Of input that came from a cache. */
   readonly cacheRead?: number
+  /** Of input that was written to a cache. */
   readonly cacheWrite?: number
 }

@@ -77,6 +77,7 @@ export const streamError = (error: string | WireError, options: After = {}): Bro
 
 /** What is sent before a reply goes wrong: a text, or another reply, whose end is left out. */
 export interface After {
+  /** What is sent first. Left out: nothing, not even the headers. */
   readonly after?: string | AnswerReply | RawReply
 }
 

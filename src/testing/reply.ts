@@ -4,6 +4,7 @@ import type { WireError, WireUsage } from './wire.ts'
 
 /** A tool call that a reply makes. */
 export interface ReplyToolCall {
+  /** The tool to call. */
   readonly name: string
   /** An object is sent as its JSON; a string is sent as it is, malformed or not. */
   readonly arguments: object | string
@@ -13,11 +14,17 @@ export interface ReplyToolCall {
 
 /** A well-formed answer, streamed or whole as the request asks. */
 export interface AnswerReply {
+  /** Tells replies apart. */
   readonly kind: 'answer'
+  /** The answer's text; `''` = none. */
   readonly text: string
+  /** Reasoning sent before the text; `''` = none. */
   readonly thinking: string
+  /** Tool calls sent after the text. */
   readonly calls: readonly ReplyToolCall[]
+  /** Into how many chunks the text is cut. */
   readonly chunks: Chunking
+  /** Into how many chunks the arguments of each call are cut. */
   readonly argumentChunks: number
   /** ms before the first byte. */
   readonly delayMs: number
@@ -25,6 +32,7 @@ export interface AnswerReply {
   readonly chunkDelayMs: number
   /** Undefined: counted. Null: none is reported. */
   readonly usage: WireUsage | null | undefined
+  /** Why the answer ends, in the protocol's words. */
   readonly finishReason: string
   /** The model that the answer names; undefined: the one that the request named. */
   readonly model: string | undefined
@@ -32,34 +40,54 @@ export interface AnswerReply {
 
 /** Verbatim bytes under a status and headers of the test's choice. */
 export interface RawReply {
+  /** Tells replies apart. */
   readonly kind: 'raw'
+  /** The HTTP status. */
   readonly status: number
+  /** Sent as they are. */
   readonly headers: Readonly<Record<string, string>>
+  /** The body. */
   readonly bytes: Uint8Array
+  /** Into how many pieces of odd sizes the body is cut. */
   readonly pieces: number
 }
 
 /** How an answer that was begun ends badly. */
 export type BadEnd =
-  | { readonly type: 'error'; readonly error: WireError }
+  /** An error object, inside the stream or as a body with status 200. */
+  | {
+      readonly type: 'error'
+      /** What is sent. */
+      readonly error: WireError
+    }
+  /** The socket is destroyed. */
   | {
       readonly type: 'cut'
+      /** Sent before the cut; undefined = none. */
       readonly finishReason: string | undefined
+      /** Whether `[DONE]` is sent before the cut. */
       readonly done: boolean
+      /** Real time between the last byte and the cut, in ms. */
       readonly delayMs: number
     }
+  /** Nothing more is sent until the client goes away. */
   | { readonly type: 'hang' }
 
 /** A reply that goes well up to a point and ends badly there. `after` null: not even the headers are sent. */
 export interface BrokenReply {
+  /** Tells replies apart. */
   readonly kind: 'broken'
+  /** What goes well before the end. */
   readonly after: AnswerReply | RawReply | null
+  /** How it ends. */
   readonly end: BadEnd
 }
 
 /** A reply that is made when the request is there. */
 export interface RulesReply {
+  /** Tells replies apart. */
   readonly kind: 'rules'
+  /** Makes the reply to the request. */
   readonly make: ReplyFunction
 }
 
@@ -75,7 +103,9 @@ export interface Passage {
 
 /** A reply that waits for the test; it can stand wherever a reply can. */
 export interface Gate {
+  /** Tells replies apart. */
   readonly kind: 'gate'
+  /** What is held back. */
   readonly reply: Reply
   /** Resolves with the first request that gets here. Stays pending if none does. */
   readonly reached: Promise<LoggedRequest>

@@ -12,10 +12,13 @@ export type Ending = 'answered' | 'cut' | 'aborted' | 'failed'
 export interface LoggedRequest {
   /** Also sent back as the header `x-request-id`. */
   readonly id: string
+  /** The model that it named. */
   readonly model: string
+  /** The conversation that it sent. */
   readonly messages: readonly WireMessage[]
   /** Empty when the request offered none. */
   readonly tools: readonly WireTool[]
+  /** The whole body. */
   readonly body: WireRequest
   /** As sent, with every key and token masked. */
   readonly headers: IncomingHttpHeaders
@@ -23,7 +26,9 @@ export interface LoggedRequest {
   readonly chat: string | null
   /** Times are ms since 1970 by this process's clock. */
   readonly startedAt: number
+  /** Null while it is open. */
   readonly endedAt: number | null
+  /** How it ended; null while it is open. */
   readonly ended: Ending | null
 }
 

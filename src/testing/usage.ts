@@ -3,9 +3,17 @@ import { textOf } from './wire.ts'
 
 /** What an answer consists of, as far as counting goes. */
 export interface Countable {
+  /** The answer's text. */
   readonly text: string
+  /** Its reasoning. */
   readonly thinking: string
-  readonly calls: readonly { readonly name: string; readonly arguments: string }[]
+  /** Its tool calls, with their arguments as text. */
+  readonly calls: readonly {
+    /** The tool's name. */
+    readonly name: string
+    /** Its arguments as they were sent. */
+    readonly arguments: string
+  }[]
 }
 
 /**

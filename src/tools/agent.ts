@@ -8,15 +8,21 @@ export type Broadcast = 'auto' | 'manual' | 'off'
 
 /** A named configuration that chats refer to and that every process that runs them has. Made by `defineAgent`. */
 export interface Agent {
+  /** What chats refer to it by. */
   readonly name: string
   /** The model to ask; the configured default where it is null. */
   readonly model: string | null
   /** Which provider to ask: `openai` unless the agent brings a client of its own. */
   readonly provider: string
+  /** A way to ask models that the agent brings itself; null = by `provider` and the settings. */
   readonly client: ModelClient | null
+  /** What the system message says; null = none. */
   readonly instructions: string | null
+  /** The tools that its chats offer to the model. */
   readonly tools: readonly Tool[]
+  /** 0 to 2; null = not sent. */
   readonly temperature: number | null
+  /** Limit on one answer, in tokens; null = not sent. */
   readonly maxOutputTokens: number | null
   /** False asks for whole answers instead of streams. */
   readonly streaming: boolean
@@ -32,6 +38,7 @@ export interface Agent {
   readonly retries: number
   /** Runs that a turn gets before its failure is final. */
   readonly attempts: number
+  /** USD per million tokens; null = as the catalogue says. */
   readonly prices: Prices | null
   /** Tokens that the model takes, where the catalogue does not know it or is wrong. */
   readonly contextWindow: number | null
@@ -39,6 +46,7 @@ export interface Agent {
   readonly compaction: CompactionSettings | false
   /** Limit on one attempt, and on silence within its stream, in ms. */
   readonly timeoutMs: number
+  /** Limit on silence within a stream, in ms. */
   readonly idleMs: number
   /** Takes a chat object, which this level knows nothing of. */
   readonly onTurnEnd: OnTurnEnd<never> | null

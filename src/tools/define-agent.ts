@@ -20,6 +20,7 @@ export interface AgentDefinition<Chat = never> {
   readonly provider?: string | null | undefined
   /** A way to ask models that the agent brings itself. */
   readonly client?: ModelClient | null | undefined
+  /** What the system message says; left out = no system message of the agent's. */
   readonly instructions?: string | null | undefined
   /** Made by `defineTool`, each name once. */
   readonly tools?: readonly Tool[] | undefined

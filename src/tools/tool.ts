@@ -4,7 +4,15 @@ import type { Json, JsonObject, ToolCallRow } from '../../models/rows.ts'
 export interface ToolContext {
   /** The stored call. */
   readonly toolCall: Readonly<ToolCallRow>
-  readonly chat: { readonly id: string; readonly agent: string | null; readonly owner: string | null }
+  /** The chat that the call belongs to. */
+  readonly chat: {
+    /** For `mill.chats.find`. */
+    readonly id: string
+    /** The name of its agent; null for one without. */
+    readonly agent: string | null
+    /** What the application said it belongs to; null where it said nothing. */
+    readonly owner: string | null
+  }
   /** The same for every run of this call, in any process: hand it to whatever must not act twice. */
   readonly idempotencyKey: string
   /** Aborted with a reason of {@link StopReason}. */
@@ -16,20 +24,40 @@ export interface ToolContext {
 /** Why a tool's or request's signal was aborted. */
 export type StopReason = 'stopped' | 'claim-lost' | 'shutdown' | 'timeout'
 
+/** How far a tool has come. All of it is optional and shown as it is. */
 export interface ToolProgress {
+  /** What it is doing. */
   readonly message?: string
+  /** How much is done, in any unit. */
   readonly value?: number
+  /** How much there is to do, in the same unit. */
   readonly total?: number
 }
 
 /** What becomes of a call whose process died, froze or was cut off after the call began. */
 export type Reconciled =
+  /** It did nothing, or may safely be done twice: run it again, under the same idempotency key. */
   | { readonly action: 'retry' }
-  | { readonly action: 'fail'; readonly message?: string }
+  /** The model is told that the call was interrupted and that its outcome is not known. */
+  | {
+      readonly action: 'fail'
+      /** What the model is told in place of that. */
+      readonly message?: string
+    }
+  /** A person decides whether it runs again, as about an approval. */
   | { readonly action: 'ask' }
-  /** The effect is known to have happened: this is its result. */
-  | { readonly action: 'result'; readonly result: unknown }
+  /** The effect is known to have happened. */
+  | {
+      readonly action: 'result'
+      /** What the tool would have returned. */
+      readonly result: unknown
+    }
 
+/**
+ * What becomes of an interrupted call: run it again, tell the model that its outcome is not known, ask a person, or
+ * find out.
+ * A function should only read, and must heed the signal: it has the tool's own `timeoutMs`. (R18)
+ */
 export type OnInterrupted =
   | 'retry'
   | 'fail'
@@ -44,15 +72,19 @@ export type ApprovalResolver = (
 
 /** A tool, ready to be offered to a model. Made by `defineTool`. */
 export interface Tool {
+  /** What the model calls it by. */
   readonly name: string
+  /** What it does and when to use it. */
   readonly description: string
   /** JSON Schema of the arguments: always of type object. */
   readonly parameters: JsonObject
+  /** Whether a person decides about each call. */
   readonly requiresApproval: boolean | ApprovalResolver
   /** Limit on one run, the check of its arguments included, in ms. */
   readonly timeoutMs: number
   /** What an error other than `ToolError` does: end the run, or go to the model. */
   readonly onError: 'raise' | 'report'
+  /** What becomes of a call that began in a process that is gone. */
   readonly onInterrupted: OnInterrupted
   /** Checks what the model passed. Never throws. */
   validate(args: JsonObject): Promise<ValidatedArguments>
@@ -60,10 +92,18 @@ export interface Tool {
   execute(args: unknown, context: ToolContext): Promise<unknown>
 }
 
+/** What came of checking the arguments of a call. */
 export type ValidatedArguments =
-  | { readonly ok: true; readonly value: unknown }
-  /** `message` is written for the model: which argument is wrong, and how. */
-  | { readonly ok: false; readonly message: string }
+  | {
+      readonly ok: true
+      /** What the tool gets. */
+      readonly value: unknown
+    }
+  | {
+      readonly ok: false
+      /** Written for the model: which argument is wrong, and how. */
+      readonly message: string
+    }
 
 /** What a call came to, ready to be stored as its result. */
 export type ToolResult = {

@@ -5,18 +5,27 @@ import type { UsageRow } from '../../models/rows.ts'
 export interface ChatTokens {
   /** Cached input not counted. */
   readonly input: number | null
+  /** Tokens of the answers. */
   readonly output: number | null
+  /** Input that came from the provider's cache. */
   readonly cacheRead: number | null
+  /** Input that was written to the provider's cache. */
   readonly cacheWrite: number | null
+  /** The part of the output that was reasoning. */
   readonly thinking: number | null
 }
 
 /** USD of many attempts as decimal texts; null where any attempt's part is unknown, or there was none. */
 export interface ChatCost {
+  /** Of input that did not come from a cache. */
   readonly input: string | null
+  /** Of output. */
   readonly output: string | null
+  /** Of input that came from a cache; '0' where none did. */
   readonly cacheRead: string | null
+  /** Of input that was written to a cache; '0' where none was. */
   readonly cacheWrite: string | null
+  /** Of everything. */
   readonly total: string | null
 }
 

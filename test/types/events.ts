@@ -45,7 +45,6 @@ export function describe(event: ChatEvent): string {
       return event.messageId ?? ''
     case 'resync':
     case 'run.cancelled':
-    case 'resync':
       return event.chatId
     case 'run.failed':
       expectTypeOf(event.retryInMs).toEqualTypeOf<number | null>()
