@@ -111,6 +111,45 @@ describe('readers of one process', () => {
     for (const events of await Promise.all(reading)) expect(textOf(events)).to.equal(sent)
   })
 
+  it('have an answer of 5,000 deltas whole, none twice, though they leave and join again 100 times (B83)', async function () {
+    this.timeout(60_000)
+    const { read } = rig.process()
+    const [deltas, rejoins] = [5_000, 100]
+    const parts = Array.from({ length: deltas }, (_, at) => `${at} `)
+    const whole = parts.join('')
+    rows.set(chatId, running(1))
+    await publish([1, started(1)], [1, begun()])
+    const sending = (async () => {
+      for (const [at, part] of parts.entries()) {
+        rig.publisher.publish(chatId, 1, text(part))
+        if (at % 5 === 0) await rig.publisher.flush(chatId)
+      }
+      await publish([1, finished(whole)])
+    })()
+    let last: string | undefined
+    let shown = 0
+    for (let joins = 0; joins < rejoins; joins++) {
+      // By turns behind the last event, and from scratch: then everything comes again.
+      const after = joins % 2 === 0 ? last : undefined
+      if (after === undefined) shown = 0
+      const enough = Math.floor((whole.length * (joins + Math.random())) / (rejoins + 1))
+      for await (const event of read(chatId, { after })) {
+        last = event.id
+        expect(event.type).not.to.equal('resync')
+        if (event.type !== 'text.delta') continue
+        expect(event.text).to.equal(whole.slice(shown, shown + event.text.length))
+        shown += event.text.length
+        if (shown >= enough) break
+      }
+    }
+    for await (const event of read(chatId, { after: last })) {
+      if (event.type === 'text.delta') shown += event.text.length
+      if (event.type === 'message.finished') break
+    }
+    expect(shown).to.equal(whole.length)
+    await sending
+  })
+
   describe('one of which is slow', () => {
     const many: LiveEvent[] = Array.from({ length: 3 * MOST_WAITING }, (_, turn) => started(turn + 2))
 
