@@ -18,7 +18,8 @@ export function isAtRest({ chat }: ChatLook): boolean {
 
 /** What the rows say has happened, in the order in which it did: as much as events would have told. */
 export function historyOf(rows: RowsOfChat): LiveEvent[] {
-  const { look, transcript, queue } = rows
+  const { look, queue } = rows
+  const transcript = rows.transcript.filter(isShown)
   const calls = new Map(
     transcript.flatMap(({ toolCalls }) => toolCalls.map((call) => [call.resultId ?? '', call] as const)),
   )
@@ -55,8 +56,9 @@ function approvalOf(call: ToolCallRow): LiveEvent[] {
 }
 
 /** How the last turn ended; null while it goes on, or where there was none. */
-export function endOf({ look, transcript }: Pick<RowsOfChat, 'look' | 'transcript'>): RunEnd | null {
+export function endOf({ look, ...rows }: Pick<RowsOfChat, 'look' | 'transcript'>): RunEnd | null {
   const { chat } = look
+  const transcript = rows.transcript.filter(isShown)
   if (!isAtRest(look)) return null
   if (chat.failure !== null) return { type: 'run.failed', failure: chat.failure, retryInMs: null }
   const answer = transcript.findLast(({ role }) => role === 'assistant')
@@ -69,4 +71,9 @@ export function endOf({ look, transcript }: Pick<RowsOfChat, 'look' | 'transcrip
   return chat.claimToken > 0 && answer !== undefined && answer === last && answer.toolCalls.length === 0
     ? { type: 'run.finished', messageId: answer.id }
     : null
+}
+
+/** A summary stands for other messages, which viewers were told of. */
+function isShown({ summaryThrough }: TranscriptMessage): boolean {
+  return summaryThrough === null
 }

@@ -1,4 +1,4 @@
-import { Cluster, type Redis } from 'ioredis'
+import type { Cluster, Redis } from 'ioredis'
 import type { Database } from '../../models/database.ts'
 import { lookAtChat, readLastTurn, readQueue, readTranscript } from '../../models/transcript.ts'
 import { errorFacts } from '../observability/error-facts.ts'
@@ -46,7 +46,7 @@ export function liveEvents(options: LiveEventsOptions): LiveEvents {
   const hub = eventHub({
     prefix,
     redis,
-    connect: redis instanceof Cluster ? null : connect,
+    connect: redis.isCluster ? null : connect,
     look,
     holds: (chatId, id) => stream.holds(chatId, id),
     silenceMs,

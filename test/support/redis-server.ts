@@ -21,13 +21,13 @@ export interface TestRedisServer {
 const READY_MS = 20_000
 const PORT_TRIES = 5
 
-/** Starts `redis-server` from PATH on a free port of 127.0.0.1, else js-redis-server, and waits until it answers. */
-export async function startRedisServer(): Promise<TestRedisServer> {
+/** Starts `redis-server` from PATH on a free port of 127.0.0.1, else js-redis-server, and waits until it answers. The settings are for the former. */
+export async function startRedisServer(settings: readonly string[] = []): Promise<TestRedisServer> {
   let child: ChildProcess | null = null
   let port = 0
   for (let left = PORT_TRIES; child === null; left--) {
     port = await freePort()
-    child = await launch(port, left === 1)
+    child = await launch(port, left === 1, settings)
   }
 
   const kill = async () => {
@@ -41,7 +41,7 @@ export async function startRedisServer(): Promise<TestRedisServer> {
     kill,
     async restart() {
       await kill()
-      child = await launch(port, true)
+      child = await launch(port, true, settings)
     },
   }
 }
@@ -55,8 +55,8 @@ async function freePort(): Promise<number> {
 }
 
 /** Resolves to null when the server ended by itself, as it does when the port was taken meanwhile. */
-async function launch(port: number, must: boolean): Promise<ChildProcess | null> {
-  const child = isOnPath('redis-server') ? spawnReal(port) : spawnScript(port)
+async function launch(port: number, must: boolean, more: readonly string[]): Promise<ChildProcess | null> {
+  const child = isOnPath('redis-server') ? spawnReal(port, more) : spawnScript(port)
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream?.on('data', (data: Buffer) => {
@@ -94,9 +94,9 @@ function isOnPath(program: string): boolean {
  * A shell stands between: it ends the server when its standard input closes, which happens even when this process is
  * killed.
  */
-function spawnReal(port: number): ChildProcess {
+function spawnReal(port: number, more: readonly string[]): ChildProcess {
   const script = 'redis-server "$@" & server=$!; exec >/dev/null 2>&1; read -r _; kill -9 $server; wait $server'
-  const settings = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
+  const settings = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', ...more]
   return spawn('/bin/sh', ['-c', script, 'sh', ...settings], { stdio: ['pipe', 'pipe', 'pipe'] })
 }
 
