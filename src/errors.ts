@@ -80,72 +80,93 @@ export abstract class ProviderError extends ThreadmillError {
   }
 }
 
-/** 400: the provider can't read the request. */
+/** 400: the provider can't read the request. Other statuses from 400 to 499 that have no class of their own are this
+ * too.
+ * @remarks Not tried again. Read the message: a wrong parameter or message of the application's, or, with a `hint`,
+ * a conversation that is too long: `chat.compact()`. */
 export class BadRequestError extends ProviderError {
   readonly code = 'provider.bad_request'
 }
-/** 401: the API key was refused. */
+/** 401: the API key was refused.
+ * @remarks Not tried again. Set the right OPENAI_API_KEY, then `threadmill retry --all-failed --code
+ * provider.authentication`. */
 export class AuthenticationError extends ProviderError {
   readonly code = 'provider.authentication'
 }
-/** 403: the key may not do this. */
+/** 402 or 403: the account has no credit, or the key may not do this.
+ * @remarks Not tried again. Check the account, the project and the rights of the key. */
 export class PermissionError extends ProviderError {
   readonly code = 'provider.permission'
 }
-/** 404: no such model or endpoint. */
+/** 404: no such model or endpoint.
+ * @remarks Not tried again. Check the model's name and OPENAI_BASE_URL. */
 export class ModelNotFoundError extends ProviderError {
   readonly code = 'provider.not_found'
 }
-/** 408, or our own limit on the whole attempt. */
+/** 408, or an attempt that took longer than the agent's `timeoutMs`.
+ * @remarks Tried again by itself. If it lasts: raise `timeoutMs`, or ask for shorter answers. */
 export class RequestTimeoutError extends ProviderError {
   readonly code = 'provider.timeout'
 }
-/** 409. */
+/** 409: the provider could not do this beside something else.
+ * @remarks Tried again by itself. */
 export class ConflictError extends ProviderError {
   readonly code = 'provider.conflict'
 }
-/** 413: the request is larger than the provider takes. */
+/** 413: the request is larger than the provider takes.
+ * @remarks Not tried again. Shorten the conversation: `chat.compact()`, or an agent with `compaction`. */
 export class RequestTooLargeError extends ProviderError {
   readonly code = 'provider.request_too_large'
 }
-/** 422. */
+/** 422: the provider understood the request and refused it.
+ * @remarks Not tried again. Read the message: a schema or a parameter that this model does not take. */
 export class UnprocessableError extends ProviderError {
   readonly code = 'provider.unprocessable'
 }
-/** 429: too many requests or tokens, or the account's quota is spent. */
+/** 429: too many requests or tokens, or the account's quota is spent.
+ * @remarks Tried again by itself, after the wait that the provider asks for; not when the request alone is larger
+ * than the limit (`hint`). If it lasts: fewer `--complete`, or a higher limit. */
 export class RateLimitError extends ProviderError {
   readonly code = 'provider.rate_limit'
 }
-/** 529, or a server that says that it is overloaded. */
+/** 529, or a server that says that it is overloaded.
+ * @remarks Tried again by itself. */
 export class OverloadedError extends ProviderError {
   readonly code = 'provider.overloaded'
 }
-/** Any other 5xx, or a server error inside a stream. */
+/** Any other 5xx, or a server error inside a stream.
+ * @remarks Tried again by itself. If it lasts, give the provider `requestId`. */
 export class ServerError extends ProviderError {
   readonly code = 'provider.server_error'
 }
-/** The connection could not be made, or broke before an answer began. */
+/** The connection could not be made, or broke before an answer began.
+ * @remarks Tried again by itself. If it lasts: check OPENAI_BASE_URL, DNS, proxies and certificates. */
 export class ConnectionError extends ProviderError {
   readonly code = 'provider.connection'
 }
-/** The stream ended without a finish reason and without its terminator; nothing of it is kept. */
+/** The stream ended without a finish reason and without its terminator; nothing of it is kept. (R31)
+ * @remarks Tried again by itself. If it lasts: a proxy on the way closes streams. */
 export class StreamCutError extends ProviderError {
   readonly code = 'provider.stream_cut'
 }
-/** The stream went silent for longer than the idle limit. */
+/** The stream went silent for longer than the agent's `idleMs`.
+ * @remarks Tried again by itself. If it lasts: raise `idleMs` for models that think long without a word. */
 export class StreamIdleError extends ProviderError {
   readonly code = 'provider.stream_idle'
 }
-/** The answer could not be read: not JSON, or not the shape that the protocol promises. */
+/** The answer could not be read: not JSON, or not the shape that the protocol promises.
+ * @remarks Tried again by itself, but for a web page in place of an answer: check OPENAI_BASE_URL. */
 export class MalformedAnswerError extends ProviderError {
   readonly code = 'provider.malformed_answer'
 }
-/** The model answered with neither text nor tool calls, twice in a row. */
+/** The model answered with neither text nor tool calls, twice in a row.
+ * @remarks Not tried again. Change the question or the model, then enqueue the chat. */
 export class EmptyAnswerError extends ProviderError {
   readonly code = 'provider.empty_answer'
 }
 
-/** A model's summary can't stand for what it was to replace: it is empty, cut off, no shorter, or asks for tools. */
+/** A model's summary can't stand for what it was to replace: it is empty, cut off, no shorter, or asks for tools.
+ * @remarks Not tried again. Give other `instructions` or another `model` for the summary. */
 export class SummaryRefusedError extends ProviderError {
   readonly code = 'provider.summary_refused'
 }
@@ -156,31 +177,39 @@ export class SummaryRefusedError extends ProviderError {
 /** The caller asked for something that can't be right; no row was changed. */
 export abstract class UsageError extends ThreadmillError {}
 
-/** A value passed to a method is not one that it takes. */
+/** A value passed to a method is not one that it takes.
+ * @remarks Correct the call: the message names the value and what it must be. */
 export class ArgumentError extends UsageError {
   readonly code: string = 'argument'
 }
-/** The process is not set up for what was asked: an option, an agent, a tool, a key is missing or wrong. */
+/** The process is not set up for what was asked: an option, an agent, a tool, a key is missing or wrong.
+ * @remarks Set what the message names, and start again. */
 export class ConfigurationError extends UsageError {
   readonly code: string = 'configuration'
 }
-/** The database has no tables, or not all of them: run the migrations. */
+/** The database has no tables, or not all of them.
+ * @remarks Run `threadmill migrate`, then start the process again. */
 export class NotMigratedError extends ConfigurationError {
   override readonly code = 'configuration.not_migrated'
 }
-/** Redis or the database could not be reached. */
+/** Redis or the database could not be reached.
+ * @remarks Check address, network and credentials; start the process again once they answer. */
 export class UnreachableError extends ConfigurationError {
   override readonly code = 'configuration.unreachable'
 }
-/** This process lacks the agent or a tool that the chat needs; a process that has it can go on. */
+/** This process lacks the agent or a tool that the chat needs; a process that has it can go on. (R26)
+ * @remarks Give the agent or tool to `connect({ agents, tools })`, or start a worker that has it: the chat then goes
+ * on by itself. */
 export class MissingAgentError extends ConfigurationError {
   override readonly code = 'configuration.missing_agent'
 }
-/** The row belongs to Threadmill: read and query it, but don't write it. */
+/** The row belongs to Threadmill: read and query it, but don't write it.
+ * @remarks Use `chat.approve()` and `chat.deny()`. */
 export class ReadOnlyModelError extends UsageError {
   readonly code = 'read_only_model'
 }
-/** Thrown by a tool to tell the model, not the application, what went wrong: its text becomes the call's result. */
+/** Thrown by a tool to tell the model, not the application, what went wrong: its text becomes the call's result.
+ * @remarks Nothing: the run goes on. Only a tool throws it. */
 export class ToolError extends UsageError {
   readonly code = 'tool'
 }
@@ -191,52 +220,66 @@ export class ToolError extends UsageError {
 /** The act is legal, but not in the state that the chat is in now. */
 export abstract class StateError extends ThreadmillError {}
 
-/** No chat has this id (any more). */
+/** No chat has this id (any more).
+ * @remarks Check the id, the database and `tablePrefix`. After a deletion there is nothing to do. */
 export class ChatNotFoundError extends StateError {
   readonly code = 'chat.not_found'
 }
-/** Another process runs the chat, and this act would have to write into its turn. */
+/** Another process runs the chat, and this act would have to write into its turn. (R20)
+ * @remarks Try again after its turn, or use `queue()` or `askLater()`, which wait. */
 export class ChatRunningError extends StateError {
   readonly code = 'chat.running'
   override readonly retryable = true
 }
-/** The chat has not failed, so there is nothing to try again. */
+/** The chat has not failed, so there is nothing to try again.
+ * @remarks Nothing, or `threadmill retry --force`. */
 export class ChatNotFailedError extends StateError {
   readonly code = 'chat.not_failed'
 }
-/** The chat's last answer asked for tools that have no result yet. */
+/** The chat's last answer asked for tools that have no result yet.
+ * @remarks Run the turn on (`complete()`), decide about `pendingApprovals()`, or `queue()` the message. */
 export class PendingToolCallsError extends StateError {
   readonly code = 'chat.pending_tool_calls'
 }
-/** The tool call is being executed right now, so it can't be denied any more. */
+/** The tool call is being executed right now, so it can't be denied any more. (S23)
+ * @remarks Nothing: its result goes to the model. `cancel()` stops the turn. */
 export class ToolCallRunningError extends StateError {
   readonly code = 'tool_call.running'
 }
-/** This process no longer holds the chat: whoever holds it now goes on, and nothing more is written here. */
+/** This process no longer holds the chat: whoever holds it now goes on, and nothing more is written here. (R15)
+ * @remarks Nothing for the chat. If it is frequent: blocked event loops, frozen machines, or a database that does
+ * not answer. */
 export class ClaimLostError extends StateError {
   readonly code = 'chat.claim_lost'
 }
-/** The turn was cancelled by `cancel()`. */
+/** The turn was cancelled by `cancel()`.
+ * @remarks Nothing. An explicit `complete()` or `enqueue()` asks an unanswered turn again. */
 export class CancelledError extends StateError {
   readonly code = 'chat.cancelled'
 }
-/** The turn used up its tool rounds; every call has its result, and an explicit complete() goes on. */
+/** The turn used up its tool rounds; every call has its result. (S80)
+ * @remarks `complete()` or `enqueue()` goes on with as many rounds again; raise the agent's `rounds` if turns need
+ * more. */
 export class ToolRoundLimitError extends StateError {
   readonly code = 'chat.tool_round_limit'
 }
-/** The turn was begun several times and each process died over it: nobody tries again by themselves. */
+/** The turn was begun several times and each process died over it: nobody tries again by themselves. (R25)
+ * @remarks Find what kills the process (memory, a tool that exits), then `threadmill retry ID`. */
 export class AttemptsExhaustedError extends StateError {
   readonly code = 'chat.attempts_exhausted'
 }
-/** What the next request has to say is more than fits, and no summary could make it fit. */
+/** What the next request has to say is more than fits, and no summary could make it fit.
+ * @remarks Send a smaller message, take a model with a larger context, or shorten what tools return. */
 export class ContextTooLargeError extends StateError {
   readonly code = 'chat.context_too_large'
 }
-/** Nothing can be summarised: the chat has no messages that a summary could stand for. */
+/** Nothing can be summarised: the chat has no messages that a summary could stand for.
+ * @remarks Nothing. */
 export class NothingToCompactError extends StateError {
   readonly code = 'chat.nothing_to_compact'
 }
-/** A run was stopped between two moves because its process is shutting down. */
+/** A run was stopped between two moves because its process is shutting down. (R27)
+ * @remarks Nothing: another worker goes on. */
 export class ShutdownError extends StateError {
   readonly code = 'shutdown'
   override readonly retryable = true

@@ -15,6 +15,7 @@ export interface ErrorFacts {
   readonly name: string
   /** Ours, such as `provider.rate_limit`; of other errors their own `code` where it is a word, else `error`. */
   readonly code: string
+  /** Whether the same act can succeed later without anyone changing anything. */
   readonly retryable: boolean
   /** The HTTP status of a provider's answer. */
   readonly status: number | null

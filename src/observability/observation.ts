@@ -126,6 +126,12 @@ export type ToolEnded = Observed<
 /**
  * Everything that a process observes. No text of a message, no argument, no result and no secret is in it; the fields that
  * hold content are null unless `connect({ observeContent: true })` asks for them. Durations are in ms.
+ *
+ * A field means the same in each of them: `chatId`, `turn` and `claimToken` the run; `agent` the name of the chat's agent;
+ * `by` the queue whose job it is, or `caller`; `queue` and `job` a queue and the name of its job; `tool` and `toolCallId` a
+ * call; `provider` and `model` who was asked; `attempt` counts from 1; `code` and `error` what went wrong, null where
+ * nothing did; `outcome`, `why` and `approval` what was decided; `durationMs` how long it took, `delayMs` how long it is
+ * put off, `waitedMs` how long it had been due; `messages`, `rung`, `complete`, `runTools` and `compact` are counts.
  */
 export type Observation =
   | Observed<'run.refused', { chatId: string; by: 'caller' | Bell; why: Refusal }>

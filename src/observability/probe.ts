@@ -14,6 +14,7 @@ export interface ProbeSource {
   metrics(): Promise<{ readonly text: string; readonly contentType: string } | null>
 }
 
+/** Where a probe listens. */
 export interface ProbeOptions {
   /** 0 = any that is free. */
   readonly port: number
@@ -23,6 +24,7 @@ export interface ProbeOptions {
 
 /** A small HTTP server for whoever watches this process. */
 export interface Probe {
+  /** The port that it listens on. */
   readonly port: number
   /** `http://host:port`. */
   readonly url: string
