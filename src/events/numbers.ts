@@ -4,6 +4,8 @@ import type { Delta } from './waiting.ts'
 export interface EntryNumbers {
   /** The number of a run's next entry, from 1. Null from outside any run, and for a run that was overtaken here. */
   next(chatId: string, claimToken: number): number | null
+  /** True when a run's stream should be told again how long to live: with its first entry, then once in a while. */
+  renews(chatId: string): boolean
   /** True for the first delta of a message and kind. */
   startsDeltas(chatId: string, delta: Delta): boolean
 }
@@ -11,6 +13,8 @@ export interface EntryNumbers {
 interface Count {
   readonly claimToken: number
   last: number
+  /** When the stream was last told how long to live, by `performance.now()`. */
+  renewedAt: number
   /** The message and kind of the last delta. */
   deltas: string
 }
@@ -18,13 +22,19 @@ interface Count {
 /** More chats than one process runs at once: who is forgotten would begin with 1 again, and its viewers join anew. */
 const MOST_CHATS = 20_000
 
+/** Far less than a stream lives. */
+const RENEW_MS = 30_000
+
 export function entryNumbers(): EntryNumbers {
   const counts = new Map<string, Count>()
   return {
     next(chatId, claimToken) {
       const known = counts.get(chatId)
       if (claimToken === 0 || claimToken < (known?.claimToken ?? 0)) return null
-      const count = known?.claimToken === claimToken ? known : { claimToken, last: 0, deltas: '' }
+      const count =
+        known?.claimToken === claimToken
+          ? known
+          : { claimToken, last: 0, renewedAt: Number.NEGATIVE_INFINITY, deltas: '' }
       count.last++
       // The one that was used last is forgotten last.
       counts.delete(chatId)
@@ -34,6 +44,14 @@ export function entryNumbers(): EntryNumbers {
         counts.delete(oldest)
       }
       return count.last
+    },
+    renews(chatId) {
+      const count = counts.get(chatId)
+      if (count === undefined) return true
+      const now = performance.now()
+      if (now - count.renewedAt < RENEW_MS) return false
+      count.renewedAt = now
+      return true
     },
     startsDeltas(chatId, { type, messageId }) {
       const count = counts.get(chatId)

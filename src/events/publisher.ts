@@ -129,9 +129,10 @@ export function eventPublisher(redis: Redis | Cluster, options: EventPublisherOp
         const fields = fieldsOf(chatId, waiting)
         if (fields) pipeline.xadd(key, 'MAXLEN', '~', maxLength, '*', ...fields)
       }
-      const last = batch.at(-1)?.event
-      const life = last !== undefined && isRunEnd(last) ? expireMs.ended : expireMs.running
-      const results = (await pipeline.pexpire(key, life).exec()) ?? []
+      const last = batch.at(-1)
+      if (last !== undefined && isRunEnd(last.event)) pipeline.pexpire(key, expireMs.ended)
+      else if (last?.claimToken === 0 || numbers.renews(chatId)) pipeline.pexpire(key, expireMs.running)
+      const results = (await pipeline.exec()) ?? []
       const failed = results.find(([error]) => error !== null)
       if (failed) report(failed[0], chatId)
     } catch (error) {
