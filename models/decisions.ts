@@ -11,6 +11,8 @@ export type DecisionOutcome =
   | 'recorded'
   /** The call has its result: nothing was changed. */
   | 'answered'
+  /** Somebody decided before, and only a first decision was to be recorded: nothing was changed. */
+  | 'decided'
   /** A process is executing the call right now: nothing was changed. */
   | 'running'
   /** The chat has no such call. */
@@ -25,6 +27,8 @@ export async function decide(
     readonly call: string
     readonly approval: Exclude<Approval, 'pending'>
     readonly wake: boolean
+    /** Only if nobody has decided yet. */
+    readonly ifUndecided: boolean
   },
   transaction: Transaction,
 ): Promise<{ readonly outcome: DecisionOutcome; readonly call: ToolCallRow | null }> {
@@ -32,6 +36,7 @@ export async function decide(
   const call = await findToolCall(db, decision.chatId, decision.call, transaction)
   if (call === null) return { outcome: 'unknown', call }
   if (call.resultId !== null) return { outcome: 'answered', call }
+  if (decision.ifUndecided && call.approval !== null && call.approval !== 'pending') return { outcome: 'decided', call }
   const rows = await db.write(
     `UPDATE ${db.tables.toolCalls} SET approval = $approval, updated_at = ${db.dialect.now} WHERE id = $id AND result_id IS NULL ` +
       `AND (claimed_until IS NULL OR claimed_until <= ${db.dialect.now} OR claimed_by IS NULL OR claimed_by <> $holder)`,

@@ -241,6 +241,11 @@ export class ChatNotFailedError extends StateError {
 export class PendingToolCallsError extends StateError {
   readonly code = 'chat.pending_tool_calls'
 }
+/** Somebody was quicker: the tool call was decided, begun or answered before, and stays as it is. (S120)
+ * @remarks Tell whoever decided. Without `ifUndecided` the latest decision before the start counts. */
+export class ToolCallDecidedError extends StateError {
+  readonly code = 'tool_call.decided'
+}
 /** The tool call is being executed right now, so it can't be denied any more. (S23)
  * @remarks Nothing: its result goes to the model. `cancel()` stops the turn. */
 export class ToolCallRunningError extends StateError {

@@ -63,8 +63,9 @@ export async function createApp(mill: Threadmill): Promise<Express> {
 
   app.post('/chats/:id/approvals/:callId', async (request, response) => {
     const chat = await chatOf(request)
-    if (decision.parse(request.body).approve) await chat.approve(request.params.callId)
-    else await chat.deny(request.params.callId)
+    // Whoever decides first has decided; anybody after that is told so, with 409.
+    if (decision.parse(request.body).approve) await chat.approve(request.params.callId, { ifUndecided: true })
+    else await chat.deny(request.params.callId, { ifUndecided: true })
     response.status(204).end()
   })
 

@@ -6,7 +6,7 @@ import type { QueuedMessageRecord } from '../../models/queued-message.ts'
 import type { Json } from '../../models/rows.ts'
 import { saveSettings } from '../../models/settings.ts'
 import { cancelTurn } from '../../models/wishes.ts'
-import { ArgumentError, ToolCallRunningError } from '../errors.ts'
+import { ArgumentError, ToolCallDecidedError, ToolCallRunningError } from '../errors.ts'
 import { eventToolCall } from '../events/tool-call.ts'
 import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 import type { InTransaction } from './chat-handle.ts'
@@ -16,6 +16,16 @@ import { ChatReadings } from './chat-readings.ts'
 export interface WakeOptions {
   /** False: nobody is woken for it; a process that runs the chat sees it all the same. Default true. */
   readonly wake?: boolean
+}
+
+/** How a decision about a tool call is recorded. */
+export interface DecideOptions extends WakeOptions {
+  /**
+   * True: only if nobody has decided about the call yet; of several people at once one wins, and the others get a
+   * {@link ToolCallDecidedError}. False (default): until the call starts the latest decision counts, and one that comes too
+   * late for it changes nothing.
+   */
+  readonly ifUndecided?: boolean
 }
 
 /** A tool call record, its row's id, or its public id. */
@@ -32,20 +42,23 @@ export abstract class ChatRequests extends ChatReadings {
    * Lets a call run, from any process, and wakes a worker for it. A call that runs or is answered stays as it is. (S24, S25, S35)
    * @param call a tool call record, or either of its ids.
    * @param options.remember also lets later calls of the same tool in this chat run without asking. (S38)
+   * @throws {ToolCallDecidedError} with `ifUndecided`, when the call was decided, begun or answered before. (S120)
    * @throws {ArgumentError} when this chat has no such call. (S43)
    */
-  async approve(call: ToolCallOrId, options: WakeOptions & { readonly remember?: boolean } = {}): Promise<this> {
+  async approve(call: ToolCallOrId, options: DecideOptions & { readonly remember?: boolean } = {}): Promise<this> {
     const approval = options.remember === true ? 'remembered' : 'approved'
-    await this.#decide(call, approval, options)
+    const outcome = await this.#decide(call, approval, options)
+    if (outcome === 'running' && options.ifUndecided === true) throw this.#tooLate('it is being executed')
     return this
   }
 
   /**
    * Refuses a call: the model is told so instead of the call being run. An answered call stays as it is. (S25, S36)
    * @throws {ToolCallRunningError} when the call is being executed: it goes on, and the model gets its result. (S23)
+   * @throws {ToolCallDecidedError} with `ifUndecided`, when the call was decided or answered before. (S120)
    * @throws {ArgumentError} when this chat has no such call. (S43)
    */
-  async deny(call: ToolCallOrId, options: WakeOptions = {}): Promise<this> {
+  async deny(call: ToolCallOrId, options: DecideOptions = {}): Promise<this> {
     const outcome = await this.#decide(call, 'denied', options)
     if (outcome === 'running') {
       throw new ToolCallRunningError(`A call of chat ${this.id} is being executed: it can't be denied any more.`, {
@@ -55,11 +68,12 @@ export abstract class ChatRequests extends ChatReadings {
     return this
   }
 
-  async #decide(call: ToolCallOrId, approval: 'approved' | 'remembered' | 'denied', options: WakeOptions) {
+  async #decide(call: ToolCallOrId, approval: 'approved' | 'remembered' | 'denied', options: DecideOptions) {
     const { db, ports, publish } = this.deps
     const id = typeof call === 'string' ? call : call.id
     const wake = options.wake ?? true
-    const decision = { chatId: this.id, call: id, approval, wake } as const
+    const ifUndecided = options.ifUndecided ?? false
+    const decision = { chatId: this.id, call: id, approval, wake, ifUndecided } as const
     const decided = await db.transaction((transaction) => decide(db, decision, transaction))
     if (decided.outcome === 'unknown' || decided.call === null) {
       throw new ArgumentError(
@@ -69,6 +83,8 @@ export abstract class ChatRequests extends ChatReadings {
         },
       )
     }
+    if (decided.outcome === 'decided') throw this.#tooLate(`it is ${decided.call.approval}`)
+    if (decided.outcome === 'answered' && ifUndecided) throw this.#tooLate('it has its result')
     if (decided.outcome === 'recorded') {
       publish(this.id, { type: 'approval.decided', toolCall: eventToolCall(decided.call), approval })
       const { name, toolCallId } = decided.call
@@ -77,6 +93,12 @@ export abstract class ChatRequests extends ChatReadings {
       if (wake) await ports.bell.ring(this.id, 'complete')
     }
     return decided.outcome
+  }
+
+  #tooLate(why: string): ToolCallDecidedError {
+    return new ToolCallDecidedError(`Somebody was quicker to decide about a call of chat ${this.id}: ${why}.`, {
+      chatId: this.id,
+    })
   }
 
   /**

@@ -1,5 +1,12 @@
 import { expect } from 'chai'
-import { ArgumentError, type Chat, defineAgent, PendingToolCallsError, ToolCallRunningError } from '../../src/index.ts'
+import {
+  ArgumentError,
+  type Chat,
+  defineAgent,
+  PendingToolCallsError,
+  ToolCallDecidedError,
+  ToolCallRunningError,
+} from '../../src/index.ts'
 import { type Reply, text, toolCalls } from '../../src/testing/index.ts'
 import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
@@ -240,5 +247,64 @@ onEachDatabase('A call that needs approval', (kind) => {
     end.resolve('the real result')
     expect((await done)?.content).to.equal('Wiped.')
     expect(bench.model.requests[1]?.messages.at(-1)?.content).to.equal('the real result')
+  })
+
+  for (const winner of ['approve', 'deny'] as const) {
+    it(`is decided once by whoever is first, when both say so: ${winner} (S120)`, async () => {
+      const { id, runs, chat, other } = await parked(text('Done.'))
+      await chat[winner](id, { ifUndecided: true, wake: false })
+      const { approval } = await lastCall(chat)
+      for (const decide of [
+        () => other.approve(id, { ifUndecided: true }),
+        () => other.deny(id, { ifUndecided: true }),
+      ]) {
+        const error = await errorFrom(decide)
+        expect(error).to.be.instanceOf(ToolCallDecidedError)
+        expect(error).to.have.property('message').that.includes(chat.id).and.includes(approval)
+      }
+      expect((await lastCall(chat)).approval).to.equal(approval)
+      await other.complete()
+      expect(runs).to.deep.equal(winner === 'approve' ? ['wipe'] : [])
+      expect(await errorFrom(() => chat.approve(id, { ifUndecided: true }))).to.be.instanceOf(ToolCallDecidedError)
+    })
+  }
+
+  it('is decided by one of several at the same moment, and the others are told (S120)', async () => {
+    const { id, chat, other } = await parked()
+    const options = { ifUndecided: true, wake: false }
+    const decided = await Promise.allSettled([
+      chat.approve(id, options),
+      other.deny(id, options),
+      chat.deny(id, options),
+      other.approve(id, options),
+    ])
+    const lost = decided.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []))
+    expect(lost).to.have.length(3)
+    for (const error of lost) expect(error).to.be.instanceOf(ToolCallDecidedError)
+  })
+
+  it('has its result, or runs without anyone asked: a first decision comes too late (S120)', async () => {
+    const begun = deferred<void>()
+    const end = deferred<string>()
+    const id = freshId()
+    await bench.script([toolCalls([call('read', id)]), text('Read.')])
+    const agent = defineAgent({
+      name: freshName(),
+      tools: [
+        recording('read', [], {}, () => {
+          begun.resolve()
+          return end.promise
+        }),
+      ],
+    })
+    const chat = await (await bench.connect({ agents: [agent] })).chats.create({ agent })
+    const asked = chat.ask('Read it')
+    await begun.promise
+    const options = { ifUndecided: true }
+    expect(await errorFrom(() => chat.approve(id, options))).to.be.instanceOf(ToolCallDecidedError)
+    expect(await errorFrom(() => chat.deny(id, options))).to.be.instanceOf(ToolCallRunningError)
+    end.resolve('read')
+    await asked
+    expect(await errorFrom(() => chat.deny(id, options))).to.be.instanceOf(ToolCallDecidedError)
   })
 })

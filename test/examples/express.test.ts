@@ -65,7 +65,7 @@ onEachDatabase('The Express example', (kind) => {
   async function read(id: string, last: (event: ChatEvent) => boolean, lastEventId?: string) {
     const leaving = new AbortController()
     open.add(leaving)
-    const headers = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
+    const headers: Record<string, string> = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
     const response = await look(`/chats/${id}/events`, headers, leaving.signal)
     expect(response.headers.get('content-type')).to.match(/^text\/event-stream/)
     const frames = response.body?.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
@@ -138,6 +138,7 @@ onEachDatabase('The Express example', (kind) => {
       const answered = await read(id, ends, asked?.id)
       const decided = await post(`/chats/${id}/approvals/${callId}`, { approve })
       expect(decided).to.deep.equal({ status: 204, body: '' })
+      expect((await post(`/chats/${id}/approvals/${callId}`, { approve: !approve })).status).to.equal(409)
       const events = await answered.done
       const result = events.find((event) => event.type === 'tool.result')
       if (typeof content === 'string') expect(result?.content).to.equal(content)
