@@ -1,7 +1,7 @@
 import express, { type Express } from 'express'
 import { DataTypes, Op, UniqueConstraintError } from 'sequelize'
 import { type Agent, type Chat, StateError, type Threadmill, ToolCallDecidedError } from 'threadmill'
-import { approvalMessage, click, isSignedBySlack, post, subjectOf } from './slack.ts'
+import { approvalMessage, click, isSignedBySlack, post, subject } from './slack.ts'
 
 export interface SlackOptions {
   readonly agent: Agent
@@ -62,7 +62,7 @@ export async function createApp(
 
     const payload: unknown = JSON.parse(new URLSearchParams(body.toString()).get('payload') ?? '')
     const { user, response_url, actions } = click.parse(payload)
-    const { chatId, callId } = subjectOf(actions[0].value)
+    const [chatId, callId] = subject.parse(JSON.parse(actions[0].value))
     const chat = await mill.chats.find(chatId)
     const verb = actions[0].action_id
     const answer = await chat[verb](callId, { ifUndecided: true }).then(

@@ -27,13 +27,8 @@ export const click = z.object({
   actions: z.tuple([z.object({ action_id: z.enum(['approve', 'deny']), value: z.string() })]),
 })
 
-const subject = z.tuple([z.string(), z.string()])
-
-/** The chat and the call that a button was made for. */
-export function subjectOf(value: string): { readonly chatId: string; readonly callId: string } {
-  const [chatId, callId] = subject.parse(JSON.parse(value))
-  return { chatId, callId }
-}
+/** What the value of a button holds as JSON: the ids of its chat and of its call. */
+export const subject = z.tuple([z.string(), z.string()])
 
 /** The message that asks people to decide about a call. */
 export function approvalMessage(chatId: string, { toolCallId, name, arguments: args }: EventToolCall): object {
