@@ -9,10 +9,11 @@ import { sqlite } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
 import { until } from '../support/until.ts'
 
+const WAIT_MS = 60_000
 const main = join(import.meta.dirname, '../../examples/nest/main.ts')
 
 describe('The Nest example', function () {
-  this.timeout(120_000)
+  this.timeout(240_000)
   // Far longer than the test: a chat that is taken up again was given back, not left to lapse.
   const bench = useBench(sqlite, { claimTtlMs: 60_000 })
   let child: ChildProcess | undefined
@@ -33,12 +34,12 @@ describe('The Nest example', function () {
     let output = ''
     for (const stream of [started.stdout, started.stderr]) stream.on('data', (data) => (output += String(data)))
     const ended = once(started, 'exit')
-    await until(`it is ready`, () => output.includes('ready\n') || started.exitCode !== null, 90_000)
+    await until('it is ready', () => output.includes('ready\n') || started.exitCode !== null, WAIT_MS)
     expect(output).to.match(/ready\n/)
 
     const chat = await mill.chats.create({ agent: greeter })
     await chat.askLater('Good morning', { enqueue: true })
-    await until('the answer', async () => (await chat.isComplete()) && !(await chat.running()))
+    await until('the answer', async () => (await chat.isComplete()) && !(await chat.running()), WAIT_MS)
     await chat.askLater('Good evening', { enqueue: true })
     await held.reached
     started.kill('SIGTERM')
@@ -46,7 +47,7 @@ describe('The Nest example', function () {
     expect(await chat.running()).to.equal(false)
 
     mill.startWorkers({ complete: 1, runTools: 0, compact: 0 })
-    await until('the next worker answers', () => chat.isComplete())
+    await until('the next worker answers', () => chat.isComplete(), WAIT_MS)
     const answers = (await chat.messages()).filter(({ role }) => role === 'assistant')
     expect(answers.map(({ content }) => content)).to.deep.equal(['Good morning.', 'Good evening.'])
   })

@@ -12,6 +12,7 @@ import { sqlite } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
 import { until } from '../support/until.ts'
 
+const WAIT_MS = 40_000
 const signingSecret = 'a secret of the test'
 
 /** A message as a webhook or a `response_url` gets it. */
@@ -24,7 +25,7 @@ interface SlackMessage {
 }
 
 describe('The Slack example', function () {
-  this.timeout(60_000)
+  this.timeout(150_000)
   const bench = useBench(sqlite)
   let slack: Server
   let slackUrl = ''
@@ -95,7 +96,7 @@ describe('The Slack example', function () {
   }
   const script = (answer: string) =>
     bench.script([toolCalls([{ name: 'deploy', arguments: { service: 'billing' } }]), text(answer)])
-  const asked = (count: number) => until(`${count} messages with buttons`, () => buttons().length === count)
+  const asked = (count: number) => until(`${count} messages with buttons`, () => buttons().length === count, WAIT_MS)
 
   it('asks in Slack, deploys when Approve was pressed, and posts the answer', async () => {
     await script('Billing is live.')
@@ -104,10 +105,10 @@ describe('The Slack example', function () {
     await asked(1)
     expect(buttons()[0]?.text).to.equal('May I run deploy with {"service":"billing"}?')
     expect(await send(url, press('approve', 'U1'))).to.equal(200)
-    await until('the answer in Slack', () => texts('/webhook').includes('Billing is live.'))
+    await until('the answer in Slack', () => texts('/webhook').includes('Billing is live.'), WAIT_MS)
     const contents = (await (await mill.chats.find(id)).messages()).map((message) => message.content)
     expect(contents).to.include('billing is deployed.')
-    await until('the click is answered', () => texts('/answer/U1').length === 1)
+    await until('the click is answered', () => texts('/answer/U1').length === 1, WAIT_MS)
     expect(posts.find(({ path }) => path === '/answer/U1')).to.include({
       text: '<@U1> chose: approve.',
       replace_original: true,
@@ -120,7 +121,7 @@ describe('The Slack example', function () {
     const id = await ask(url)
     await asked(1)
     expect(await send(url, press('deny', 'U1'))).to.equal(200)
-    await until('the answer in Slack', () => texts('/webhook').includes('Then not.'))
+    await until('the answer in Slack', () => texts('/webhook').includes('Then not.'), WAIT_MS)
     const contents = (await (await mill.chats.find(id)).messages()).map((message) => message.content)
     expect(contents).not.to.include('billing is deployed.')
   })
@@ -132,12 +133,12 @@ describe('The Slack example', function () {
     await asked(1)
     const clicks = [send(one.url, press('approve', 'U1')), send(two.url, press('deny', 'U2'))]
     expect(await Promise.all(clicks)).to.deep.equal([200, 200])
-    await until('both are answered', () => texts('/answer/U1').length + texts('/answer/U2').length === 2)
+    await until('both are answered', () => texts('/answer/U1').length + texts('/answer/U2').length === 2, WAIT_MS)
     const answers = posts.filter(({ path }) => path.startsWith('/answer/'))
     expect(answers.filter(({ replace_original }) => replace_original === true)).to.have.length(1)
     const told = answers.filter(({ response_type }) => response_type === 'ephemeral')
     expect(told.map((message) => message.text)).to.deep.equal(['Somebody was quicker than you.'])
-    await until('the answer in Slack', () => texts('/webhook').includes('Done.'))
+    await until('the answer in Slack', () => texts('/webhook').includes('Done.'), WAIT_MS)
   })
 
   it('refuses what is forged, late, early, repeated or not signed, and decides nothing then', async () => {
@@ -160,7 +161,7 @@ describe('The Slack example', function () {
     expect(await (await one.mill.chats.find(id)).awaitingApproval()).to.equal(true)
     expect(await send(one.url, body, at)).to.equal(200)
     expect([await send(one.url, body, at), await send(two.url, body, at)]).to.deep.equal([401, 401])
-    await until('the answer in Slack', () => texts('/webhook').includes('Done.'))
+    await until('the answer in Slack', () => texts('/webhook').includes('Done.'), WAIT_MS)
     expect(texts('/answer/U1')).to.have.length(1)
   })
 
@@ -174,7 +175,7 @@ describe('The Slack example', function () {
     const second = await start()
     await asked(2)
     expect(await send(second.url, old)).to.equal(200)
-    await until('the answer in Slack', () => texts('/webhook').includes('Done.'))
+    await until('the answer in Slack', () => texts('/webhook').includes('Done.'), WAIT_MS)
   })
 
   it('reads signatures as Slack documents them', () => {
