@@ -29,13 +29,13 @@ export async function measure(
 ): Promise<Figures> {
   const prepared = await contestant.prepare(workload, arena)
   try {
-    await inParallel(workload.concurrency, workload.concurrency, (at) => prepared.turn(at))
+    await inParallel(workload.warmup, workload.concurrency, (at) => prepared.turn(at))
     const [cpuBefore, loadBefore] = [await prepared.cpuMs(), await counters()]
     const latencies: number[] = []
     const begun = performance.now()
     await inParallel(workload.turns, workload.concurrency, async (at) => {
       const asked = performance.now()
-      await prepared.turn(workload.concurrency + at)
+      await prepared.turn(workload.warmup + at)
       latencies.push(performance.now() - asked)
     })
     const seconds = (performance.now() - begun) / 1_000

@@ -100,7 +100,7 @@ function connect(
 
 /** One chat a turn; where chats have a history, a few, used in turn. */
 async function chatsFor(mill: Threadmill, workload: Workload): Promise<Chat[]> {
-  const count = workload.history > 0 ? workload.concurrency * 4 : workload.turns + workload.concurrency
+  const count = workload.history > 0 ? workload.concurrency * 4 : workload.turns + workload.warmup
   const chats: Chat[] = []
   for (let made = 0; made < count; made++) {
     const chat = await mill.chats.create({ agent: 'bench' })

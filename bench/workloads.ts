@@ -4,6 +4,8 @@ export interface Workload {
   /** How many turns run at once. */
   readonly concurrency: number
   readonly turns: number
+  /** Turns before the timed ones, until the code is compiled. */
+  readonly warmup: number
   /** Text chunks of the final answer; 0 = answers that are not streamed. */
   readonly chunks: number
   /** How long the model takes for each call, in ms. */
@@ -12,13 +14,13 @@ export interface Workload {
   readonly history: number
 }
 
-const plain = { chunks: 0, latencyMs: 0, history: 0 }
+const plain = { warmup: 200, chunks: 0, latencyMs: 0, history: 0 }
 
 export const workloads: readonly Workload[] = [
   { ...plain, name: 'turn', concurrency: 16, turns: 400 },
-  { ...plain, name: 'c1', concurrency: 1, turns: 100 },
-  { ...plain, name: 'stream', concurrency: 4, turns: 100, chunks: 500 },
-  { ...plain, name: 'hist', concurrency: 4, turns: 100, history: 1_000 },
+  { ...plain, name: 'c1', concurrency: 1, turns: 200 },
+  { ...plain, name: 'stream', concurrency: 4, turns: 200, chunks: 500 },
+  { ...plain, name: 'hist', concurrency: 4, turns: 200, history: 1_000 },
   { ...plain, name: 'lat300', concurrency: 64, turns: 384, latencyMs: 300 },
 ]
 

@@ -24,8 +24,7 @@ function serve(setup: RenewalSetup, port: MessagePort): void {
     },
     Math.min(1000, setup.renewMs / 4),
   )
-  port.on('message', (message: ToRenewal) => {
-    heard = moment()
+  const obey = (message: ToRenewal) => {
     switch (message.type) {
       case 'hold':
         return renewal.hold(message.claimId, message.chatId, message.elapsed)
@@ -44,6 +43,10 @@ function serve(setup: RenewalSetup, port: MessagePort): void {
       default:
         return message satisfies never
     }
+  }
+  port.on('message', (messages: ToRenewal[]) => {
+    heard = moment()
+    for (const message of messages) obey(message)
   })
   say({ type: 'up' })
 }

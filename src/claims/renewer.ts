@@ -16,6 +16,8 @@ export interface KeptClaim {
 }
 
 const heartbeatMs = 1000
+/** How long the thread may hear late of what it need not renew any more, in ms: each message wakes it. */
+const dropWithinMs = 50
 /** How long the thread may be silent before it counts as hung, in ms. */
 const silenceMs = 15_000
 
@@ -25,6 +27,8 @@ export class Renewer {
   readonly #observe: Observe
   readonly #kept = new Map<string, KeptClaim>()
   #port: MessagePort | null = null
+  #dropped: ToRenewal[] = []
+  #dropping: NodeJS.Timeout | null = null
   #up: Promise<void> = Promise.resolve()
   #heartbeat: NodeJS.Timeout | null = null
   #closing = false
@@ -51,7 +55,7 @@ export class Renewer {
   }
 
   drop(claimId: string): void {
-    if (this.#kept.delete(claimId)) this.#say({ type: 'drop', claimId })
+    if (this.#kept.delete(claimId)) this.#sayLater({ type: 'drop', claimId })
   }
 
   keepCall(claim: KeptClaim, callId: string): () => void {
@@ -59,7 +63,7 @@ export class Renewer {
     this.#say({ type: 'holdCall', claimId: claim.claimId, callId })
     return () => {
       claim.calls.delete(callId)
-      this.#say({ type: 'dropCall', claimId: claim.claimId, callId })
+      this.#sayLater({ type: 'dropCall', claimId: claim.claimId, callId })
     }
   }
 
@@ -75,14 +79,30 @@ export class Renewer {
     if (port === null) return
     const ended = new Promise<void>((resolve) => port.once('close', () => resolve()))
     port.ref()
-    port.postMessage({ type: 'close' } satisfies ToRenewal)
+    this.#takeDropped()
+    port.postMessage([{ type: 'close' }] satisfies ToRenewal[])
     await ended
   }
 
   #say(message: ToRenewal): void {
     if (this.#closing) return
     this.#port ??= this.#open()
-    this.#port.postMessage(message)
+    this.#port.postMessage([...this.#takeDropped(), message] satisfies ToRenewal[])
+  }
+
+  /** Goes along with the next message, or by itself. */
+  #sayLater(message: ToRenewal): void {
+    this.#dropped.push(message)
+    this.#dropping ??= setTimeout(() => {
+      const dropped = this.#takeDropped()
+      if (!this.#closing) this.#port?.postMessage(dropped)
+    }, dropWithinMs).unref()
+  }
+
+  #takeDropped(): ToRenewal[] {
+    if (this.#dropping !== null) clearTimeout(this.#dropping)
+    this.#dropping = null
+    return this.#dropped.splice(0)
   }
 
   #open(): MessagePort {

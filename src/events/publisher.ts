@@ -18,6 +18,8 @@ export interface EventPublisherOptions {
   readonly prefix: string
   /** How long a delta waits for more of its message, in ms; the first one never waits. Default: 40. */
   readonly coalesceMs?: number | undefined
+  /** How long any other event waits for those beside it, in ms: a move makes several. 0 = not at all. Default: 5. */
+  readonly gatherMs?: number | undefined
   /** About how many entries a chat's stream keeps. Default: 5000. */
   readonly maxLength?: number | undefined
   /** How long a stream outlives its last entry, in ms. Default: 1 hour, or 10 minutes when that is the end of a run. */
@@ -49,7 +51,7 @@ interface Lane {
   settled: (() => void)[]
   /** True when what waits should go as soon as nothing else of the chat is being sent. */
   due: boolean
-  timer: { readonly handle: unknown } | null
+  timer: { readonly handle: unknown; readonly ms: number } | null
   sending: Promise<void> | null
   /** True from the first dropped entry until the next send ends, so that it is reported once. */
   dropping: boolean
@@ -66,7 +68,7 @@ function notTaken(chatId: string, problem: string): UnreachableError {
 /** Makes a publisher on a connection that should fail at once, not queue, while Redis is away. */
 export function eventPublisher(redis: Redis | Cluster, options: EventPublisherOptions): EventPublisher {
   const { prefix, coalesceMs = 40, maxLength = 5000, expireMs = EXPIRE_MS, giveUpMs = 2000, onError } = options
-  const { maxWaiting = maxLength, timers = globalThis } = options
+  const { gatherMs = 5, maxWaiting = maxLength, timers = globalThis } = options
   const lanes = new Map<string, Lane>()
   const numbers = entryNumbers()
   let closing: Promise<void> | undefined
@@ -92,13 +94,18 @@ export function eventPublisher(redis: Redis | Cluster, options: EventPublisherOp
     lane.timer = null
   }
 
-  function sendSoon(lane: Lane): void {
-    if (lane.timer || lane.due) return
+  function sendIn(ms: number, lane: Lane): void {
+    if (ms === 0) {
+      sendNow(lane)
+      return
+    }
+    if (lane.due || (lane.timer && lane.timer.ms <= ms)) return
+    stopTimer(lane)
     const handle = timers.setTimeout(() => {
       lane.timer = null
       sendNow(lane)
-    }, coalesceMs)
-    lane.timer = { handle }
+    }, ms)
+    lane.timer = { handle, ms }
   }
 
   function sendNow(lane: Lane): void {
@@ -161,8 +168,8 @@ export function eventPublisher(redis: Redis | Cluster, options: EventPublisherOp
       lane.dropping = true
       report(notTaken(chatId, `More than ${maxWaiting} live events wait for Redis, so the oldest are dropped`), chatId)
     }
-    if (isDelta(event) && !isFirst && lengthOf(waiting.at(-1)) < ENOUGH) sendSoon(lane)
-    else sendNow(lane)
+    if (isFirst || lengthOf(waiting.at(-1)) >= ENOUGH) sendNow(lane)
+    else sendIn(isDelta(event) ? coalesceMs : gatherMs, lane)
   }
 
   function flush(chatId: string): Promise<void> {

@@ -39,7 +39,12 @@ describe('publishing live events', () => {
   afterEach(closeClients)
 
   const publisherOf = (options: Partial<EventPublisherOptions> = {}, client: Redis = redis) =>
-    eventPublisher(client, { prefix, onError: (error, chatId) => errors.push([error.message, chatId]), ...options })
+    eventPublisher(client, {
+      prefix,
+      gatherMs: 0,
+      onError: (error, chatId) => errors.push([error.message, chatId]),
+      ...options,
+    })
 
   const numbersOf = async (chatId: string) => {
     const entries = await redis.xrange(streamKey(prefix, chatId), '-', '+')
@@ -108,6 +113,23 @@ describe('publishing live events', () => {
     expect(timers.pending()).to.deep.equal([])
     await until(async () => (await eventsOf('c')).length === 4)
     expect(await eventsOf('c')).to.deep.equal([thinking('hm'), text('a'), text('b', 'm2'), started(1)])
+  })
+
+  it('gathers what one move tells, but holds a first delta back for nothing', async () => {
+    const timers = manualTimers()
+    const { publish } = publisherOf({ timers, gatherMs: 5 })
+    publish('c', 1, started(1))
+    publish('c', 1, started(2))
+    expect(timers.pending()).to.deep.equal([5])
+    expect(await eventsOf('c')).to.deep.equal([])
+    publish('c', 1, text('a'))
+    expect(timers.pending()).to.deep.equal([])
+    await until(async () => (await eventsOf('c')).length === 3)
+    publish('c', 1, text('b'))
+    publish('c', 1, started(3))
+    expect(timers.pending()).to.deep.equal([5])
+    timers.fire(5)
+    await until(async () => (await eventsOf('c')).length === 5)
   })
 
   it('keeps the order of a chat over many sends, and chats apart', async () => {
