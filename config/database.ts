@@ -28,7 +28,6 @@ const DEFAULT_POOL = 10
 /** The driver keeps this many prepared statements a connection; its own default would exhaust the server's limit. */
 const PREPARED_STATEMENTS = 256
 
-const define = { underscored: true }
 /** Sequelize's own retry would repeat one statement of a transaction that is already gone. */
 const retry = { max: 1 }
 
@@ -67,7 +66,7 @@ function openMysql(target: DatabaseTarget & { kind: 'mysql' }, options: Database
     database: target.database,
     timezone: '+00:00',
     logging: options.logging ?? false,
-    define: { ...define, charset: 'utf8mb4' },
+    define: { charset: 'utf8mb4' },
     retry,
     pool: { max: options.poolMax ?? DEFAULT_POOL, acquire: ACQUIRE_MS },
     dialectOptions: {
@@ -104,7 +103,6 @@ function openSqlite(storage: string, options: DatabaseOptions): Sequelize {
     // A transaction that reads first and writes later would fail instead of waiting.
     transactionType: Transaction.TYPES.IMMEDIATE,
     logging: options.logging ?? false,
-    define,
     retry,
     // The dialect does it for every connection, this would do it once more.
     ...{ foreignKeys: false },

@@ -55,11 +55,8 @@ export async function createApp(
     const signature = request.get('x-slack-signature') ?? ''
     const timestamp = request.get('x-slack-request-timestamp') ?? ''
     const body: Buffer = request.body
-    const isTaken =
-      isSignedBySlack({ signature, timestamp, body }, signingSecret) &&
-      (await isFirst(SlackRequest.create({ signature })))
-    if (!isTaken) return void response.status(401).end()
-
+    const isGenuine = isSignedBySlack({ signature, timestamp, body }, signingSecret)
+    if (!isGenuine || !(await isFirst(SlackRequest.create({ signature })))) return void response.status(401).end()
     const payload: unknown = JSON.parse(new URLSearchParams(body.toString()).get('payload') ?? '')
     const { user, response_url, actions } = click.parse(payload)
     const [chatId, callId] = subject.parse(JSON.parse(actions[0].value))

@@ -48,6 +48,12 @@ describe('SQLite by the embedded driver', () => {
     return (await things().findByPk(id, { rejectOnEmpty: true })).get()
   }
 
+  it("leaves the names of an application's tables and columns to Sequelize", () => {
+    const part = sequelize.model('Part')
+    expect(part.getTableName()).to.equal('Parts')
+    expect(part.getAttributes().thingId?.field).to.equal('thingId')
+  })
+
   it('answers the check', async () => {
     await checkDatabase(sequelize)
   })
