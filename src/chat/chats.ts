@@ -24,6 +24,16 @@ export interface NewChat {
   readonly owner?: string | undefined
 }
 
+/** How a chat is made. */
+export interface CreateOptions extends InTransaction {
+  /**
+   * Takes the name of an agent that this process does not know, for a process that runs no chats. Nothing looks whether
+   * any worker has it: without one the chat waits, `diagnosis()` says for what, and after ten minutes it has failed.
+   * Default false: such a name is refused.
+   */
+  readonly agentElsewhere?: boolean | undefined
+}
+
 const word = z.string().min(1).max(255)
 const schema = z.strictObject({
   agent: z.union([word, z.object({ name: word })]).optional(),
@@ -44,10 +54,13 @@ export class Chats {
   /**
    * Makes a chat.
    * @throws {ArgumentError} for an option that no chat has.
-   * @throws {MissingAgentError} when this process does not know the agent.
+   * @throws {MissingAgentError} when this process does not know the agent, and `agentElsewhere` is not set.
    * @throws {ArgumentError} for a transaction that can't be joined.
    */
-  async create(options: NewChat = {}, { transaction: join }: InTransaction = {}): Promise<Chat> {
+  async create(
+    options: NewChat = {},
+    { transaction: join, agentElsewhere = false }: CreateOptions = {},
+  ): Promise<Chat> {
     const parsed = schema.safeParse(options)
     if (!parsed.success) {
       const problems = parsed.error.issues
@@ -57,8 +70,11 @@ export class Chats {
     }
     const { agent, model, provider, owner } = parsed.data
     const name = typeof agent === 'object' ? agent.name : (agent ?? null)
-    if (name !== null && !this.#deps.ports.hasAgent(name)) {
-      throw new MissingAgentError(`This process has no agent ${JSON.stringify(name)}. Give it to connect({ agents }).`)
+    if (name !== null && !agentElsewhere && !this.#deps.ports.hasAgent(name)) {
+      throw new MissingAgentError(
+        `This process has no agent ${JSON.stringify(name)}. Give it to connect({ agents }), or, if only workers elsewhere ` +
+          'run its chats, say { agentElsewhere: true }.',
+      )
     }
     const id = uuid()
     const { db } = this.#deps

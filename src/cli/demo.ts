@@ -3,12 +3,12 @@ import { demoAgent } from './demo/agent.ts'
 import { Closers } from './demo/closers.ts'
 import { converse } from './demo/conversation.ts'
 import { Follower } from './demo/follow.ts'
-import { Interrupts } from './demo/interrupts.ts'
-import { Lines } from './demo/lines.ts'
 import { exitCodes, runOnce } from './demo/once.ts'
 import { type DemoOptions, readOptions } from './demo/options.ts'
-import { Screen } from './demo/screen.ts'
 import { startSession } from './demo/session.ts'
+import { Interrupts } from './terminal/interrupts.ts'
+import { Lines } from './terminal/lines.ts'
+import { Screen } from './terminal/screen.ts'
 
 // `npm run demo`. The conversation is written to stdout; what the demo runs on, and errors, to stderr.
 
@@ -19,7 +19,7 @@ const lingerMs = 2_000
 
 async function main(options: DemoOptions): Promise<number> {
   const closers = new Closers()
-  const interrupts = new Interrupts((code) => process.exit(code))
+  const interrupts = new Interrupts(process, (code) => process.exit(code))
   // Whoever read the conversation is gone: `npm run demo | head`.
   stdout.on('error', () => interrupts.leave(exitCodes.failed))
   const screen = new Screen(stdout)
@@ -70,7 +70,7 @@ async function run(options: DemoOptions, { closers, interrupts, screen, note }: 
   }
   screen.skip(await chat.messages())
   if (options.once !== null || options.approve) return runOnce(stage, options)
-  const lines = new Lines(() => interrupts.press())
+  const lines = new Lines({ input: process.stdin, output: stdout, onInterrupt: () => interrupts.press() })
   await closers.add(async () => lines.close())
   return converse(stage, lines)
 }

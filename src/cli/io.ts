@@ -1,7 +1,11 @@
 import type { EventEmitter } from 'node:events'
+import type { Readable } from 'node:stream'
 
 /** A stream that output goes to. A terminal gets colours and progress bars. */
 export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number }
+
+/** What a command reads; a terminal is typed into. */
+export type Input = Readable & { readonly isTTY?: boolean }
 
 /** What a command has of the world around it. */
 export interface Io {
@@ -9,7 +13,7 @@ export interface Io {
   readonly stdout: Output
   /** For everything said beside it. */
   readonly stderr: Output
-  readonly stdin: AsyncIterable<string | Uint8Array>
+  readonly stdin: Input
   /** The variables of the environment; left out, those of the process. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
   /** Where signals and errors that nobody caught are heard: the process itself. */

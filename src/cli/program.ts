@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { z } from 'zod'
 import { Cli, type CommonOptions, type Registration } from './cli.ts'
+import { registerChat } from './commands/chat.ts'
 import { registerCompletions } from './commands/completions.ts'
 import { registerEnqueue } from './commands/enqueue.ts'
 import { registerMigrate } from './commands/migrate.ts'
@@ -16,6 +17,7 @@ import type { Io } from './io.ts'
 const registrations: readonly Registration[] = [
   registerWorker,
   registerMigrate,
+  registerChat,
   registerEnqueue,
   registerStatus,
   registerRetry,

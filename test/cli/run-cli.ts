@@ -26,7 +26,8 @@ export interface RunningCli {
 
 export interface CliOptions {
   readonly env?: Readonly<Record<string, string>>
-  readonly stdin?: string
+  /** What the command reads; a stream stays open. */
+  readonly stdin?: string | Readable
   readonly tty?: boolean
 }
 
@@ -60,7 +61,7 @@ export function streamsOf(tty: boolean, { env = {}, stdin = '' }: Omit<CliOption
   const io: Io = {
     stdout,
     stderr,
-    stdin: Readable.from(stdin === '' ? [] : [stdin]),
+    stdin: typeof stdin === 'string' ? Readable.from(stdin === '' ? [] : [stdin]) : stdin,
     env,
     process: new EventEmitter(),
     exit: (code) => void exits.push(code),

@@ -1,6 +1,6 @@
 import type { ToolCallRecord } from '../../index.ts'
+import type { Lines } from '../terminal/lines.ts'
 import type { TurnEnd } from './follow.ts'
-import type { Lines } from './lines.ts'
 import { exitCodes, leave, type Stage, stopTurn, tellEnd } from './once.ts'
 
 const prompt = '› '

@@ -1,5 +1,5 @@
 import { type Chat, type ChatEvent, ChatNotFoundError, type Failure } from '../../index.ts'
-import type { Screen } from './screen.ts'
+import type { Screen } from '../terminal/screen.ts'
 import type { Session } from './session.ts'
 
 /** How a turn ended, or why this demo no longer watches it. */

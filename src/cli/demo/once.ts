@@ -1,9 +1,9 @@
 import type { Chat, Threadmill } from '../../index.ts'
 import { exitCodes as codes } from '../exit-codes.ts'
+import type { Interrupts } from '../terminal/interrupts.ts'
+import type { Screen } from '../terminal/screen.ts'
 import type { Follower, TurnEnd } from './follow.ts'
-import type { Interrupts } from './interrupts.ts'
 import type { DemoOptions } from './options.ts'
-import type { Screen } from './screen.ts'
 
 /** What a demo of one turn, or of a conversation, works with. */
 export interface Stage {

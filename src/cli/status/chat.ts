@@ -5,7 +5,7 @@ import { readDiagnosis } from '../../chat/diagnosis.ts'
 import type { Cli } from '../cli.ts'
 import type { StatusOptions } from '../commands/status.ts'
 import { withDatabase } from '../connect.ts'
-import { exitCodes } from '../exit-codes.ts'
+import { type ExitCode, exitCodes } from '../exit-codes.ts'
 import { seeQueues } from './queues.ts'
 
 /** Shows why one chat moves or does not. */
@@ -19,16 +19,18 @@ export async function showChat(cli: Cli, settings: Settings, chatId: string, opt
   // A job can be active that found the chat claimed elsewhere, or lost its claim.
   const runner = diagnosis.state === 'running' ? seen.runner : null
   if (options.json) cli.json({ ...diagnosis, runner })
-  else for (const line of linesOf(diagnosis, runner)) cli.line(line)
+  else for (const line of diagnosisLines(diagnosis, runner)) cli.line(line)
   if (options.exitCode) cli.exitCode = exitCodeFor(diagnosis)
 }
 
-function exitCodeFor({ state, advice }: Diagnosis): number {
+/** How a chat stands, for a script. */
+export function exitCodeFor({ state, advice }: Diagnosis): ExitCode {
   if (state === 'failed') return exitCodes.failed
   return advice.act === 'decide' ? exitCodes.waiting : exitCodes.ok
 }
 
-function linesOf(diagnosis: Diagnosis, runner: Runner | null): string[] {
+/** What is known of a chat, a line each. */
+export function diagnosisLines(diagnosis: Diagnosis, runner: Runner | null): string[] {
   const { chatId, agent, state, why, advice, at, claim, wish, lastMessage, failure } = diagnosis
   const facts: [string, string | null][] = [
     ['chat', `${chatId}${agent === null ? '' : ` of agent ${agent}`}`],

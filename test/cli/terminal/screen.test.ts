@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import { expect } from 'chai'
-import { Screen } from '../../../src/cli/demo/screen.ts'
+import { Screen } from '../../../src/cli/terminal/screen.ts'
 import type { ChatEvent, LiveEvent } from '../../../src/index.ts'
 
 let written = ''
@@ -21,7 +21,7 @@ const delta = (text: string, messageId = 'm1') => event({ type: 'text.delta', me
 const finished = (text: string, messageId = 'm1') =>
   event({ type: 'message.finished', messageId, text, finishReason: 'stop' })
 
-describe("The demo's screen", () => {
+describe('The screen of a conversation', () => {
   it('writes an answer as it comes, and a line of its own for everything else', () => {
     const screen = screenOf()
     for (const one of [delta('Hel'), delta('lo'), finished('Hello'), event({ type: 'run.cancelled' })]) screen.show(one)

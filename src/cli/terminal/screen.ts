@@ -1,10 +1,13 @@
-import type { WriteStream } from 'node:tty'
 import type { ChatEvent, EventToolCall, Message } from '../../index.ts'
 
 const longestDetail = 200
 
 /** What the conversation is written to. */
-export type Output = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'hasColors'>>
+export interface Output {
+  readonly isTTY?: boolean | undefined
+  write(text: string): unknown
+  hasColors?(): boolean
+}
 
 /** Writes a conversation as it happens: what the model says as plain text, everything else as short lines that begin with a dot. */
 export class Screen {
@@ -147,6 +150,10 @@ function lineOf(event: ChatEvent): string | null {
       return `${event.outcome} ${event.name}: ${detail(event.content)}`
     case 'approval.decided':
       return `${event.approval} ${event.toolCall.name}`
+    case 'queued':
+      return `queued for ${event.steer ? 'this turn' : 'the next turn'}: ${detail(event.content ?? '')}`
+    case 'unqueued':
+      return 'taken out of the queue'
     case 'usage':
       return usage(event)
     case 'run.waiting':
