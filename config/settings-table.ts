@@ -114,6 +114,15 @@ export const settingsTable = {
     right: 'the name of a model, at most 255 characters',
     schema: z.string().min(1).max(255),
   }),
+  boardPassword: spec({
+    env: 'THREADMILL_BOARD_PASSWORD',
+    kind: 'text',
+    secret: true,
+    description: 'The password of `threadmill board`, for any user name. Missing: it is served to this machine only.',
+    default: null,
+    right: 'a password of 8 to 255 characters',
+    schema: z.string().min(8).max(255),
+  }),
   tablePrefix: spec({
     env: 'THREADMILL_TABLE_PREFIX',
     kind: 'text',

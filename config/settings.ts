@@ -17,6 +17,8 @@ export interface ConnectOptions {
   openaiBaseUrl?: string | undefined
   /** The model of chats and agents that name none [THREADMILL_MODEL]. Default: none. */
   model?: string | undefined
+  /** The password of `threadmill board`, for any user name [THREADMILL_BOARD_PASSWORD]. Default: none. */
+  boardPassword?: string | undefined
   /** What table names begin with [THREADMILL_TABLE_PREFIX]. Default: `threadmill_`. */
   tablePrefix?: string | undefined
   /** What keys in Redis begin with [THREADMILL_REDIS_PREFIX]. Default: the table prefix without `_` at its end, so `threadmill`. */
@@ -45,12 +47,12 @@ export interface ConnectOptions {
   databasePool?: number | undefined
 }
 
-type Nullable = 'databaseUrl' | 'redisUrl' | 'openaiApiKey' | 'openaiBaseUrl' | 'model'
+type Nullable = 'databaseUrl' | 'redisUrl' | 'openaiApiKey' | 'openaiBaseUrl' | 'model' | 'boardPassword'
 
 /**
  * All settings, checked and complete; frozen. Members, units and defaults are those of {@link ConnectOptions};
- * `databaseUrl` and `redisUrl` are null where an embedded service is to be used, `openaiApiKey`, `openaiBaseUrl` and
- * `model` are null where nothing is set, and `dataDir` is absolute. It holds secrets: never log it.
+ * `databaseUrl` and `redisUrl` are null where an embedded service is to be used, `openaiApiKey`, `openaiBaseUrl`,
+ * `model` and `boardPassword` are null where nothing is set, and `dataDir` is absolute. It holds secrets: never log it.
  */
 export type Settings = Readonly<
   { [Name in Exclude<SettingName, Nullable>]: SettingValues[Name] } & {
@@ -113,6 +115,7 @@ export function resolveSettings(options: ConnectOptions = {}, env?: Variables, p
     openaiApiKey: values.openaiApiKey ?? null,
     openaiBaseUrl: values.openaiBaseUrl ?? null,
     model: values.model ?? null,
+    boardPassword: values.boardPassword ?? null,
     tablePrefix,
     redisPrefix: values.redisPrefix ?? tablePrefix.replace(/_+$/, ''),
     claimTtlMs,

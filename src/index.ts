@@ -65,6 +65,7 @@ export type {
   TokenUsage,
   ToolSpec,
 } from './providers/provider.ts'
+export type { BoardHandler, BoardOptions } from './server/board.ts'
 export { type ConnectOptions, Threadmill, type WorkerCounts } from './threadmill.ts'
 export type { Agent, Broadcast } from './tools/agent.ts'
 export type { CompactionOptions, CompactOptions } from './tools/compaction-options.ts'

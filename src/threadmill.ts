@@ -8,6 +8,7 @@ import { liftPutOff } from '../models/sweep.ts'
 import { CompactJob } from '../workers/compact.ts'
 import { CompleteJob } from '../workers/complete.ts'
 import { Pool } from '../workers/pool.ts'
+import { closeQueues, type OpenedQueue, openQueues } from '../workers/queues.ts'
 import { RunToolsJob } from '../workers/run-tools.ts'
 import { Sweeper } from '../workers/sweep.ts'
 import { Chats } from './chat/chats.ts'
@@ -17,6 +18,7 @@ import { probeSource } from './observability/health.ts'
 import type { ObservabilityOptions } from './observability/open.ts'
 import { openProbe, type Probe, type ProbeOptions } from './observability/probe.ts'
 import { equip, type Observers, open, type Parts } from './open.ts'
+import type { BoardHandler, BoardOptions } from './server/board.ts'
 import type { Agent } from './tools/agent.ts'
 import type { Tool } from './tools/tool.ts'
 
@@ -78,6 +80,7 @@ export class Threadmill {
   readonly #parts: Parts
   readonly #pools = new Set<Pool>()
   readonly #probes = new Set<Probe>()
+  readonly #boardQueues: OpenedQueue[] = []
   #closed: Promise<void> | null = null
 
   private constructor(parts: Parts) {
@@ -165,6 +168,20 @@ export class Threadmill {
   }
 
   /**
+   * Bull Board on all queues, for an application's own server: `app.use('/board', await mill.board())`. It asks for no
+   * password: put the application's own check before it. Read-only unless `writable` is set; it makes no request to
+   * other hosts. Works until `close`.
+   * @throws {UnreachableError} when Redis does not answer.
+   */
+  async board(options: BoardOptions = {}): Promise<BoardHandler> {
+    const { redis, settings } = this.#parts
+    const { boardHandler } = await import('./server/board.ts')
+    const queues = openQueues(await redis.producer(), queuePrefix(settings.redisPrefix, redis))
+    this.#boardQueues.push(...queues)
+    return boardHandler(queues, options)
+  }
+
+  /**
    * Runs `work` in a transaction that Threadmill's acts can join (`{ transaction }`): committed when it resolves, rolled
    * back when it throws. Nothing is tried again. Resolves to what `work` resolved to.
    */
@@ -223,7 +240,7 @@ export class Threadmill {
     const { bells, renewer, cancels, events, redis, database, services, observability } = this.#parts
     await Promise.all([...this.#pools].map((pool) => pool.close()))
     cancels.close()
-    await Promise.all([events.publisher.close(), renewer.close(), bells.close()])
+    await Promise.all([events.publisher.close(), renewer.close(), bells.close(), closeQueues(this.#boardQueues)])
     // Last, so that readers of this process see how its runs ended.
     events.stopReading()
     await redis.close()

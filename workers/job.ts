@@ -36,8 +36,15 @@ export interface JobDependencies {
   readonly ports: LoopPorts
 }
 
-/** What a job comes to, as Bull Board shows it. */
-export type JobOutcome = 'done' | 'not wanted' | 'claimed elsewhere' | 'put off' | 'handed over' | 'claim lost'
+/** What a job comes to, as Bull Board shows it. `waiting`: the chat is parked until someone decides. */
+export type JobOutcome =
+  | 'done'
+  | 'waiting'
+  | 'not wanted'
+  | 'claimed elsewhere'
+  | 'put off'
+  | 'handed over'
+  | 'claim lost'
 
 /** A queue's work, and the way to ask for it. */
 export abstract class ChatJob {
@@ -85,7 +92,8 @@ export abstract class ChatJob {
     const result = await run(this.dependencies.ports, { chatId, verb: 'complete', by: this.queue, stopping })
     switch (result.kind) {
       case 'ended':
-        return result.handedTo === null ? 'done' : 'handed over'
+        if (result.handedTo !== null) return 'handed over'
+        return result.parked ? 'waiting' : 'done'
       case 'lost':
         return 'claim lost'
       case 'refused':

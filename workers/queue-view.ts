@@ -1,8 +1,8 @@
-import { Queue } from 'bullmq'
-import { queueNames } from '../config/queues.ts'
+import type { Queue } from 'bullmq'
 import type { RedisClient } from '../config/redis-clients.ts'
 import type { Bell } from '../models/rows.ts'
 import type { RingData } from './bell.ts'
+import { closeQueues, type OpenedQueue, openQueues } from './queues.ts'
 
 /** What Redis holds of one queue. */
 export interface QueueView {
@@ -27,15 +27,10 @@ const searched = 10_000
 
 /** Reads the queues without changing anything. */
 export class QueueViews {
-  readonly #queues: readonly (readonly [Bell, Queue<RingData>])[]
+  readonly #queues: readonly OpenedQueue[]
 
   constructor(connection: RedisClient, prefix: string) {
-    this.#queues = (Object.keys(queueNames) as Bell[]).map((name) => {
-      const queue = new Queue<RingData>(queueNames[name], { connection, prefix, skipVersionCheck: true })
-      // Whoever reads gets the error; without a listener it would end the process, too.
-      queue.on('error', () => {})
-      return [name, queue]
-    })
+    this.#queues = openQueues(connection, prefix)
   }
 
   async all(): Promise<QueueView[]> {
@@ -64,7 +59,7 @@ export class QueueViews {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#queues.map(([, queue]) => queue.close()))
+    await closeQueues(this.#queues)
   }
 }
 

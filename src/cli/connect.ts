@@ -29,7 +29,7 @@ export async function withMill<T>(cli: Cli, settings: Settings, work: (mill: Thr
 
 /** Settled settings as options: what they leave open is left out. */
 export function asOptions(settings: Settings): ConnectOptions {
-  const { databaseUrl, redisUrl, openaiApiKey, openaiBaseUrl, model, ...others } = settings
+  const { databaseUrl, redisUrl, openaiApiKey, openaiBaseUrl, model, boardPassword, ...others } = settings
   return {
     ...others,
     databaseUrl: databaseUrl ?? undefined,
@@ -37,6 +37,7 @@ export function asOptions(settings: Settings): ConnectOptions {
     openaiApiKey: openaiApiKey ?? undefined,
     openaiBaseUrl: openaiBaseUrl ?? undefined,
     model: model ?? undefined,
+    boardPassword: boardPassword ?? undefined,
   }
 }
 

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { z } from 'zod'
 import { Cli, type CommonOptions, type Registration } from './cli.ts'
+import { registerBoard } from './commands/board.ts'
 import { registerChat } from './commands/chat.ts'
 import { registerCompletions } from './commands/completions.ts'
 import { registerEnqueue } from './commands/enqueue.ts'
@@ -21,6 +22,7 @@ const registrations: readonly Registration[] = [
   registerEnqueue,
   registerStatus,
   registerRetry,
+  registerBoard,
   registerCompletions,
 ]
 

@@ -65,6 +65,8 @@ interface Driven {
   readonly latest: TranscriptMessage | null
   /** The queue whose workers go on with the turn. */
   readonly handedTo: Bell | null
+  /** Whether the chat was left to wait for something outside. */
+  readonly parked: boolean
 }
 
 /** One run under one claim. The claim is over when this returns, whatever happens. */
@@ -93,6 +95,7 @@ async function driveObserved(
       produced: outcome.produced,
       latest: latestMessage(context.transcript),
       handedTo: wish.kind === 'now' ? wish.queue : null,
+      parked: outcome.ending.parked,
     }
   } catch (error) {
     return await fail(ports, order, claim, { context, report }, error)
@@ -174,7 +177,12 @@ async function fail(
     context.publish({ type: 'run.failed', failure, retryInMs })
   }
   if (error instanceof ShutdownError && ending.wish.kind === 'now') {
-    return { produced: null, latest: latestMessage(context?.transcript ?? []), handedTo: ending.wish.queue }
+    return {
+      produced: null,
+      latest: latestMessage(context?.transcript ?? []),
+      handedTo: ending.wish.queue,
+      parked: false,
+    }
   }
   throw error
 }

@@ -58,6 +58,7 @@ describe('settings', () => {
       compactConcurrency: ['6', 6],
       dataDir: ['/data', '/data'],
       embedded: ['FALSE', false],
+      boardPassword: ['pass word', 'pass word'],
       databasePool: ['5', 5],
     }
     const names = Object.keys(settingsTable) as SettingName[]

@@ -14,7 +14,7 @@ export type Seen<T> = { readonly seen: T } | { readonly problem: string }
 
 /** Looks at the queues without starting a Redis: an embedded one is only looked at while another process serves it. */
 export async function seeQueues<T>(settings: Settings, look: (views: QueueViews) => Promise<T>): Promise<Seen<T>> {
-  const redisUrl = settings.redisUrl ?? (await embeddedUrl(settings.dataDir))
+  const redisUrl = settings.redisUrl ?? (await embeddedRedisUrl(settings.dataDir))
   if (redisUrl === null) return { problem: 'no embedded Redis runs, so no worker does' }
   const redis = redisConnector({ redisUrl }, { readyWithinMs })
   try {
@@ -31,7 +31,8 @@ export async function seeQueues<T>(settings: Settings, look: (views: QueueViews)
   }
 }
 
-async function embeddedUrl(dataDir: string): Promise<string | null> {
+/** The embedded Redis of a folder, while a process serves it; null while none does. */
+export async function embeddedRedisUrl(dataDir: string): Promise<string | null> {
   const address = await readAddress(resolve(dataDir))
   return address !== null && (await isServing(address)) ? `redis://127.0.0.1:${address.port}/0` : null
 }
