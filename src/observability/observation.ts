@@ -38,6 +38,7 @@ export type MoveName = 'settle-cancelled' | 'run-tools' | 'take-queued' | 'gener
 /** What a job came to. */
 export type JobEnd =
   | 'done'
+  | 'waiting'
   | 'not wanted'
   | 'claimed elsewhere'
   | 'put off'
