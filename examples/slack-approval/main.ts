@@ -7,7 +7,8 @@ const { SLACK_WEBHOOK_URL: webhookUrl = '', SLACK_SIGNING_SECRET: signingSecret 
 if (webhookUrl === '' || signingSecret === '') throw new Error('Set SLACK_WEBHOOK_URL and SLACK_SIGNING_SECRET')
 
 const agent = makeOps((text) => post(webhookUrl, { text }))
-const mill = await Threadmill.connect({ agents: [agent], migrate: true })
+// With a logger, since what onTurnEnd throws is only logged.
+const mill = await Threadmill.connect({ agents: [agent], migrate: true, logger: console })
 const app = await createApp(mill, { agent, webhookUrl, signingSecret })
 mill.startWorkers()
 const server = app.listen(Number(PORT))
