@@ -113,6 +113,32 @@ onEachDatabase('A viewer in another process than the worker', (kind) => {
     for (const shown of [page, late]) expect([...shown.texts]).to.deep.equal([[answer?.id, whole]])
   })
 
+  it('stops nothing by leaving; a stop from one who joined later is the last that is shown (B81)', async () => {
+    const { chat, held } = await beginAnswer('One two three four five')
+    const page = newPage()
+    const viewing = view(page, chat, {}, ({ type }) => type === 'text.delta')
+    for (const _ of [1, 2]) await held.step()
+    await viewing
+    const later = newPage()
+    const watching = view(later, chat, {}, ({ type }) => type === 'run.cancelled')
+    for (const _ of [1, 2]) await held.step()
+    await until('the second sees all four words', () => [...later.texts.values()].join('') === 'One two three four')
+    await chat.cancel()
+    await watching
+    held.release()
+    await until('it is given back', async () => !(await chat.running()))
+    const last = (await chat.messages()).at(-1)
+    expect(last).to.include({ finishReason: 'cancelled', content: 'One two three four' })
+    expect([...later.texts]).to.deep.equal([[last?.id, last?.content]])
+    const after: ChatEvent['type'][] = []
+    const rest = chat.events({ after: later.last })
+    const first = rest.next().then(({ value }) => value !== undefined && after.push(value.type))
+    await chat.queue('mark')
+    await first
+    expect(after).to.deep.equal(['queued'])
+    await rest.return()
+  })
+
   it('gets done from next() when its connection closes', async () => {
     const { web, chat, held } = await beginAnswer('One')
     const reader = chat.events({ history: 'none' })
