@@ -65,6 +65,9 @@ export async function migrationStatus(sequelize: Sequelize, tablePrefix: string)
   return [...known, ...unknown]
 }
 
+/** The names of the steps that this version knows, in their order. */
+export const migrationSteps: readonly string[] = migrations.map(({ name }) => name)
+
 /** @throws {NotMigratedError} naming the steps that the database lacks. */
 export async function requireMigrated(sequelize: Sequelize, tablePrefix: string): Promise<void> {
   const names = migrations.map((step) => step.name)

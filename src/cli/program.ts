@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
-import { z } from 'zod'
 import { Cli, type CommonOptions, type Registration } from './cli.ts'
 import { registerBoard } from './commands/board.ts'
 import { registerChat } from './commands/chat.ts'
 import { registerCompletions } from './commands/completions.ts'
+import { registerDoctor } from './commands/doctor.ts'
 import { registerEnqueue } from './commands/enqueue.ts'
 import { registerMigrate } from './commands/migrate.ts'
 import { registerRetry } from './commands/retry.ts'
@@ -13,6 +12,7 @@ import { registerWorker } from './commands/worker.ts'
 import { withoutSecrets } from './complain.ts'
 import { exitCodes, exitCodesHelp } from './exit-codes.ts'
 import type { Io } from './io.ts'
+import { versionAbove } from './version.ts'
 
 /** Every command, in the order of the help. Completions come last, because they are made from those before them. */
 const registrations: readonly Registration[] = [
@@ -22,6 +22,7 @@ const registrations: readonly Registration[] = [
   registerEnqueue,
   registerStatus,
   registerRetry,
+  registerDoctor,
   registerBoard,
   registerCompletions,
 ]
@@ -36,7 +37,7 @@ ${exitCodesHelp}`
 export function makeProgram(cli: Cli): Command {
   const program = new Command('threadmill')
     .description('Runs and looks after LLM conversations that are kept in a database.')
-    .version(version(), '-V, --version', 'show the version')
+    .version(versionAbove(import.meta.url, 'threadmill') ?? 'unknown', '-V, --version', 'show the version')
     .helpOption('-h, --help', 'show help')
     .addHelpText('after', introduction)
     .configureOutput({
@@ -71,17 +72,4 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
 
 function optionsOf(command: Command | null): CommonOptions {
   return command?.opts<CommonOptions>() ?? {}
-}
-
-const manifest = z.object({ version: z.string() })
-
-/** From the nearest package.json above: sources and what is built from them lie at different depths. */
-function version(): string {
-  for (let folder = new URL('./', import.meta.url); ; folder = new URL('../', folder)) {
-    try {
-      return manifest.parse(JSON.parse(readFileSync(new URL('package.json', folder), 'utf8'))).version
-    } catch (error) {
-      if (folder.pathname === new URL('../', folder).pathname) throw error
-    }
-  }
 }

@@ -14,6 +14,7 @@ describe('settings', () => {
       openaiApiKey: null,
       openaiBaseUrl: null,
       model: null,
+      boardPassword: null,
       tablePrefix: 'threadmill_',
       redisPrefix: 'threadmill',
       claimTtlMs: 45_000,
