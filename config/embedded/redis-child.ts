@@ -2,7 +2,7 @@
  * The process between an application and its embedded Redis. Its standard input is a pipe that the application holds:
  * when the pipe closes, because the application stopped the server or because it died, however it died, this process
  * ends the server, removes its address and exits. It tries one kind of server after the other. Arguments: the data
- * directory and the pid of the owner.
+ * directory, the pid of the owner, and the port to listen on if it is free; 0 for any.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -35,12 +35,16 @@ async function freePort(): Promise<number> {
 }
 
 /** Starts a server program from PATH and waits for its own word that it is ready, not for the port, which anyone may answer. */
-async function startProgram(program: Exclude<ServerKind, 'js-redis-server'>, dataDir: string): Promise<Running> {
+async function startProgram(
+  program: Exclude<ServerKind, 'js-redis-server'>,
+  dataDir: string,
+  wanted: number,
+): Promise<Running> {
   const directory = join(dataDir, 'redis')
   await mkdir(directory, { recursive: true, mode: 0o700 })
   let failure = ''
   for (let attempt = 0; attempt < TRIES; attempt++) {
-    const port = await freePort()
+    const port = attempt === 0 && wanted > 0 ? wanted : await freePort()
     const server = spawn(program, serverArguments(port, directory), { stdio: ['ignore', 'pipe', 'pipe'] })
     const ended = new Promise((done) => server.once('close', done))
     failure = await untilReady(server)
@@ -100,7 +104,7 @@ async function stopProgram(server: ChildProcess, ended: Promise<unknown>): Promi
 }
 
 /** The server in JavaScript, inside this process. It would listen on every interface, so listening is narrowed first. */
-async function startScript(): Promise<Running> {
+async function startScript(wanted: number): Promise<Running> {
   const listen = Server.prototype.listen as (this: Server, ...input: unknown[]) => Server
   Server.prototype.listen = function (this: Server, ...input: unknown[]) {
     const [port, ...rest] = input
@@ -110,7 +114,7 @@ async function startScript(): Promise<Running> {
       : listen.apply(this, input)
   } as Server['listen']
   const { createRedisServer } = await import('js-redis-server')
-  const server = await createRedisServer({ port: 0 })
+  const server = await createRedisServer({ port: wanted }).catch(() => createRedisServer({ port: 0 }))
   const bound = 'port' in server ? server.port : 0
   return {
     kind: 'js-redis-server',
@@ -122,10 +126,10 @@ async function startScript(): Promise<Running> {
 }
 
 /** The first kind of server that starts, or null; what kept the others from it is added to `failures`. */
-async function startAny(dataDir: string, failures: string[]): Promise<Running | null> {
+async function startAny(dataDir: string, wanted: number, failures: string[]): Promise<Running | null> {
   for (const kind of serverKinds) {
     try {
-      return kind === 'js-redis-server' ? await startScript() : await startProgram(kind, dataDir)
+      return kind === 'js-redis-server' ? await startScript(wanted) : await startProgram(kind, dataDir, wanted)
     } catch (error) {
       failures.push(`${kind}: ${error instanceof Error ? error.message.trim() : String(error)}`)
     }
@@ -139,7 +143,7 @@ function tell(address: Address | null, failures: readonly string[]): void {
 }
 
 async function main(): Promise<void> {
-  const [dataDir = '', ownerPid = '0'] = process.argv.slice(2)
+  const [dataDir = '', ownerPid = '0', port = '0'] = process.argv.slice(2)
   const orphaned = new Promise((done) =>
     process.stdin.once('close', done).once('end', done).once('error', done).resume(),
   )
@@ -147,15 +151,15 @@ async function main(): Promise<void> {
   // A line that can't be written any more must not end this process before the server.
   process.stdout.on('error', () => {})
   const failures: string[] = []
-  const running = await startAny(dataDir, failures)
+  const running = await startAny(dataDir, Number(port), failures)
   if (!running) {
     tell(null, failures)
     // It goes once the application has read the line.
     await orphaned
     return
   }
-  const { kind, port, pid } = running
-  const address = { kind, port, ownerPid: Number(ownerPid), serverPid: pid }
+  const { kind, pid } = running
+  const address = { kind, port: running.port, ownerPid: Number(ownerPid), serverPid: pid }
   await writeAddress(dataDir, address)
   tell(address, failures)
   await Promise.race([orphaned, signalled, running.ended])

@@ -25,7 +25,7 @@ export interface StartRedisOptions {
   readonly onNotice: (message: string) => void
 }
 
-/** A use of an embedded Redis. */
+/** A use of an embedded Redis. When its server ends before it does, another is started on the same port. */
 export interface EmbeddedRedis {
   /** For `redisUrl`. */
   readonly url: string
@@ -50,6 +50,8 @@ const START_MS = 20_000
 /** More than the child allows itself. */
 const STOP_MS = 12_000
 const ORPHAN_MS = 3_000
+/** How often a use looks whether its server lives. */
+const WATCH_MS = 500
 
 /**
  * Gives the embedded Redis of a data directory: the one that another living process, or this one, already serves there,
@@ -61,19 +63,42 @@ export async function startRedis(dataDir: string, { onNotice }: StartRedisOption
   await mkdir(directory, { recursive: true, mode: 0o700 })
   return exclusively(directory, async () => {
     const known = await readAddress(directory)
-    if (known && (await isServing(known))) return use(directory, known)
+    if (known && (await isServing(known))) return use(directory, known, onNotice)
     if (known) await retire(directory, known)
-    return use(directory, await start(directory, onNotice))
+    return use(directory, await start(directory, onNotice), onNotice)
   })
 }
 
-function use(directory: string, address: Address): EmbeddedRedis {
-  const mine = owned.get(directory)
-  const own = mine?.address.serverPid === address.serverPid ? mine : undefined
-  if (own) own.uses++
+function use(directory: string, served: Address, onNotice: (message: string) => void): EmbeddedRedis {
+  let address = served
+  let own = hold(directory, address)
   let stopped: Promise<void> | undefined
+  let reviving: Promise<void> | null = null
+  // The server ends with the process that started it, and the clients of all the others only know its port.
+  const watch = setInterval(() => {
+    if (isAlive(address.ownerPid) && isAlive(address.serverPid)) return
+    reviving ??= revive()
+      .catch((error: Error) => onNotice(`Redis: the private one ended. ${error.message}`))
+      .finally(() => {
+        reviving = null
+      })
+  }, WATCH_MS).unref()
+
+  const revive = () =>
+    exclusively(directory, async () => {
+      if (stopped !== undefined) return
+      const known = await readAddress(directory)
+      const served = known !== null && (await isServing(known))
+      if (known && !served) await retire(directory, known)
+      address = known && served ? known : await start(directory, onNotice, address.port)
+      own = hold(directory, address)
+    })
+
   const stop = async () => {
-    if (own && --own.uses === 0) await exclusively(directory, () => end(directory, own))
+    clearInterval(watch)
+    await reviving
+    const held = own
+    if (held && --held.uses === 0) await exclusively(directory, () => end(directory, held))
   }
   return {
     url: `redis://127.0.0.1:${address.port}/0`,
@@ -84,6 +109,14 @@ function use(directory: string, address: Address): EmbeddedRedis {
       return stopped
     },
   }
+}
+
+/** Counts a use of a server that this process started; undefined for another's. */
+function hold(directory: string, { serverPid }: Address): Owned | undefined {
+  const mine = owned.get(directory)
+  if (mine?.address.serverPid !== serverPid) return undefined
+  mine.uses++
+  return mine
 }
 
 /** Ends a server that this process started, unless someone in it began to use it while this waited for its turn. */
@@ -122,8 +155,9 @@ async function retire(directory: string, { port, serverPid }: Address): Promise<
   await removeAddress(directory, serverPid)
 }
 
-async function start(directory: string, onNotice: (message: string) => void): Promise<Address> {
-  const child = spawnServer(directory)
+/** `port`: where it should listen if it can. */
+async function start(directory: string, onNotice: (message: string) => void, port = 0): Promise<Address> {
+  const child = spawnServer(directory, port)
   const line = await firstLine(child)
   const { address, failures } = line === null ? silent : answerSchema.parse(JSON.parse(line))
   if (address === null) {
@@ -138,6 +172,9 @@ async function start(directory: string, onNotice: (message: string) => void): Pr
   for (const stream of [child.stdin, child.stdout]) (stream as unknown as { unref(): void }).unref()
   owned.set(directory, { address, child, uses: 0 })
   onNotice(notice(address.kind, address.port, failures))
+  if (port !== 0 && address.port !== port) {
+    onNotice(`Redis: port ${port} is taken, so processes that use it have to be started again.`)
+  }
   return address
 }
 
@@ -154,9 +191,10 @@ function notice(kind: ServerKind, port: number, failures: readonly string[]): st
   ].join(' ')
 }
 
-function spawnServer(directory: string): ChildProcess {
+function spawnServer(directory: string, port: number): ChildProcess {
   const script = new URL(`./redis-child${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url)
-  const child = spawn(process.execPath, [...loader(script), fileURLToPath(script), directory, String(process.pid)], {
+  const words = [fileURLToPath(script), directory, String(process.pid), String(port)]
+  const child = spawn(process.execPath, [...loader(script), ...words], {
     stdio: ['pipe', 'pipe', 'ignore'],
     // In a group of its own, so that Ctrl-C in a terminal reaches the application, which still needs Redis to shut down.
     detached: true,

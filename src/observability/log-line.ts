@@ -86,10 +86,21 @@ export function logLine(observation: Observation): LogLine | null {
   return { level, text: observation.type === 'notice' ? observation.message : text, fields }
 }
 
+/** How often the same trouble is worth a line, in ms: while Redis is away, each client tries again several times a second. */
+const sameTroubleMs = 10_000
+
 /** Turns what is observed into lines of a logger. */
-export function logTo(logger: Logger): (observation: Observation) => void {
+export function logTo(logger: Logger, now: () => number = () => performance.now()): (observation: Observation) => void {
+  const told = new Map<string, number>()
+  const isNews = (observation: Observation): boolean => {
+    if (observation.type !== 'redis.trouble' && observation.type !== 'database.trouble') return true
+    const key = `${observation.type} ${observation.doing} ${observation.error.code}`
+    if (now() - (told.get(key) ?? Number.NEGATIVE_INFINITY) < sameTroubleMs) return false
+    told.set(key, now())
+    return true
+  }
   return (observation) => {
     const line = logLine(observation)
-    if (line !== null) logger[line.level](line.fields, line.text)
+    if (line !== null && isNews(observation)) logger[line.level](line.fields, line.text)
   }
 }

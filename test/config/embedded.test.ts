@@ -180,6 +180,23 @@ describe('the embedded Redis', function () {
     expect(await answers(redis.url)).to.equal(true)
   })
 
+  it('is started again on its port by those who still use it when its owner ends, killed or not', async () => {
+    for (const signal of ['SIGKILL', undefined] as const) {
+      const script = owner()
+      const { url } = await script.answer<Answer>()
+      const mine = await start()
+      const client = new Redis(url, { maxRetriesPerRequest: null })
+      client.on('error', () => {})
+      const pid = await serverPid(directory)
+      await script.end(signal)
+      await until('another server has taken its place', async () => (await serverPid(directory).catch(() => pid)) !== pid)
+      expect(await client.ping()).to.equal('PONG')
+      client.disconnect()
+      await mine.stop()
+      expect(await answers(url)).to.equal(false)
+    }
+  })
+
   it('is one server when two processes start at the same moment', async () => {
     const pair = [owner(), owner()]
     const [one, two] = await Promise.all(pair.map((script) => script.answer<Answer>()))

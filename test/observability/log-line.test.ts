@@ -87,6 +87,20 @@ describe('Those who are told', () => {
     expect(lines).to.deep.equal(['info A run ended', 'error A run ended'])
   })
 
+  it('tell the same trouble once in ten seconds, however often a client tries', () => {
+    const lines: string[] = []
+    const add = (_facts: object, text: string) => lines.push(text)
+    let now = 0
+    const log = logTo({ debug: add, info: add, warn: add, error: add }, () => now)
+    const trouble = (doing: string): Observation => ({ type: 'redis.trouble', doing, error: someError })
+    for (now of [0, 100, 9_999]) log(trouble('ringing'))
+    log(trouble('reading live events'))
+    expect(lines).to.have.length(2)
+    now = 10_000
+    log(trouble('ringing'))
+    expect(lines).to.have.length(3)
+  })
+
   it('get content only when it was asked for, and cut', () => {
     const open = instruments({ listeners: [], observeContent: true })
     const closed = instruments({ listeners: [] })

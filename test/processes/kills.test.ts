@@ -80,7 +80,8 @@ onEachDatabase('Workers that are killed one after the other', (kind) => {
       pool.push(start())
     }
     const killed = secondsSince(begun)
-    await allAtRest(chats, BOUND_MS - (performance.now() - begun))
+    // A slow machine may need all of it for the kills alone.
+    await allAtRest(chats, Math.max(BOUND_MS - (performance.now() - begun), 90_000))
     report(`${plan.kills} kills in ${killed} s, ${holderKills} of them of a claim holder`)
     report(`${plan.chats} turns and ${model.requests.length} requests in ${secondsSince(begun)} s`)
     await Promise.all(pool)
@@ -90,9 +91,9 @@ onEachDatabase('Workers that are killed one after the other', (kind) => {
   }
 
   if (process.env.THREADMILL_FULL === '1' && kind.name === 'MariaDB') {
-    it('lose no turn and double none: 200 turns, 44 kills', () => lose(full)).timeout(BOUND_MS + 60_000)
+    it('lose no turn and double none: 200 turns, 44 kills', () => lose(full)).timeout(2 * BOUND_MS)
   } else {
-    itOnRealRedis('lose no turn and double none: 40 turns, 10 kills', () => lose(small)).timeout(BOUND_MS + 60_000)
+    itOnRealRedis('lose no turn and double none: 40 turns, 10 kills', () => lose(small)).timeout(2 * BOUND_MS)
     it('lose no turn and double none: 200 turns, 44 kills (left out: MariaDB and THREADMILL_FULL=1 only)')
   }
 })
