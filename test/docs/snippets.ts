@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import ts from 'typescript'
 
 /** A block of TypeScript in a document. */
@@ -11,6 +11,8 @@ export interface Snippet {
   readonly code: string
   /** Begins with `// runs`: a whole program. */
   readonly runs: boolean
+  /** Begins with `// file: NAME`: a module of its own, which other snippets of the document import by that name. */
+  readonly file: string | null
   /** What it prints by the document: a block of `text` after it with one paragraph between at most. Null: not said. */
   readonly output: string | null
 }
@@ -31,6 +33,7 @@ export function snippetsOf(document: string, text: string): Snippet[] {
       line: text.slice(0, match.index).split('\n').length + 1,
       code,
       runs: code.startsWith('// runs\n'),
+      file: /^\/\/ file: (\S+)\n/.exec(code)?.[1] ?? null,
       output: /^\n+(?:[^\n`#][^\n]*\n+)?```text\n([\s\S]*?)^```$/m.exec(behind)?.[1] ?? null,
     }
   })
@@ -38,14 +41,25 @@ export function snippetsOf(document: string, text: string): Snippet[] {
 
 /**
  * What the compiler says against the snippets, one line each, with places in the documents. Those of one document are read
- * one after the other as one module: later ones can use the names of earlier ones.
+ * one after the other as one module: later ones can use the names of earlier ones. Those that name a file are apart.
  */
 export function compile(root: string, snippets: readonly Snippet[]): string[] {
   const options = optionsOf(root)
   const modules = new Map<string, string>()
+  const documents = new Map<string, string>()
   for (const document of new Set(snippets.map((snippet) => snippet.document))) {
-    // Beside the document, so that packages are found; blank lines keep its line numbers.
-    modules.set(join(root, `${document}.snippets.ts`), moduleOf(snippets.filter((one) => one.document === document)))
+    const add = (name: string, parts: readonly Snippet[]): void => {
+      // Beside the document, so that packages are found; blank lines keep its line numbers.
+      const path = join(root, dirname(document), name)
+      modules.set(path, moduleOf(parts))
+      documents.set(path, document)
+    }
+    const own = snippets.filter((one) => one.document === document)
+    for (const snippet of own) if (snippet.file !== null) add(snippet.file, [snippet])
+    add(
+      `${basename(document)}.snippets.ts`,
+      own.filter((one) => one.file === null),
+    )
   }
   const host = ts.createCompilerHost(options)
   const { fileExists, readFile, getSourceFile } = host
@@ -62,9 +76,7 @@ export function compile(root: string, snippets: readonly Snippet[]): string[] {
   return [...modules.keys()].flatMap((name) => {
     const source = program.getSourceFile(name)
     const found = [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)]
-    return found.map(
-      (diagnostic) => `${name.slice(root.length + 1).replace('.snippets.ts', '')}:${placeOf(diagnostic)}`,
-    )
+    return found.map((diagnostic) => `${documents.get(name)}:${placeOf(diagnostic)}`)
   })
 }
 
