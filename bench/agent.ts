@@ -1,5 +1,5 @@
+import { type Agent, defineAgent, defineTool } from 'threadmill'
 import * as z from 'zod'
-import { type Agent, defineAgent, defineTool } from '../src/index.ts'
 
 /** The agent of the benchmark; `onAnswered` is told of each turn's end. */
 export function benchAgent(streaming: boolean, onAnswered: (chatId: string) => void): Agent {

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { type Chat, Threadmill } from '../src/index.ts'
+import { type Chat, Threadmill } from 'threadmill'
 import { benchAgent } from './agent.ts'
 import { type Arena, type Contestant, ownCpuMs } from './contestant.ts'
 import type { Order, Word } from './worker.ts'

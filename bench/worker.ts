@@ -1,4 +1,4 @@
-import { Threadmill } from '../src/index.ts'
+import { Threadmill } from 'threadmill'
 import { benchAgent } from './agent.ts'
 import { type Arena, ownCpuMs } from './contestant.ts'
 

@@ -14,14 +14,14 @@ export interface Workload {
   readonly history: number
 }
 
-const plain = { warmup: 200, chunks: 0, latencyMs: 0, history: 0 }
+const plain = { warmup: 150, chunks: 0, latencyMs: 0, history: 0 }
 
 export const workloads: readonly Workload[] = [
-  { ...plain, name: 'turn', concurrency: 16, turns: 400 },
-  { ...plain, name: 'c1', concurrency: 1, turns: 200 },
-  { ...plain, name: 'stream', concurrency: 4, turns: 200, chunks: 500 },
-  { ...plain, name: 'hist', concurrency: 4, turns: 200, history: 1_000 },
-  { ...plain, name: 'lat300', concurrency: 64, turns: 384, latencyMs: 300 },
+  { ...plain, name: 'turn', concurrency: 16, turns: 240 },
+  { ...plain, name: 'c1', concurrency: 1, turns: 60 },
+  { ...plain, name: 'stream', concurrency: 4, turns: 80, chunks: 500 },
+  { ...plain, name: 'hist', concurrency: 4, turns: 80, history: 1_000 },
+  { ...plain, name: 'lat300', concurrency: 64, turns: 256, latencyMs: 300 },
 ]
 
 /** The messages that chats begin with, alike for every contestant. */

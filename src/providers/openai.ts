@@ -43,6 +43,14 @@ export function openAiClient(options: OpenAiClientOptions): ModelClient {
   }
 }
 
+let sdkLoaded: Promise<typeof import('openai')> | undefined
+
+/** Loaded with the first request: a process that only stores messages has no use for it. Asking again for it takes time too. */
+function loadSdk(): Promise<typeof import('openai')> {
+  sdkLoaded ??= import('openai')
+  return sdkLoaded
+}
+
 /**
  * Sends the request. The SDK hides what `fetch` failed with and drops error bodies of unusual shape, so both are
  * caught before it sees them.
@@ -66,8 +74,7 @@ async function send(
   const body = renderRequest(request, {
     outputLimitName: OPENAI_MODELS.has(provider) ? 'max_completion_tokens' : 'max_tokens',
   })
-  // Loaded with the first request: a process that only stores messages has no use for it.
-  const { default: OpenAI } = await import('openai')
+  const { default: OpenAI } = await loadSdk()
   const sdk = new OpenAI({ ...sdkOptions(options), fetch })
   const headers = { ...(options.apiKey === '' ? { authorization: null } : {}), ...attempt.headers }
   const settings = { signal: limits.signal, headers, timeout: sdkTimeout(attempt.timeoutMs) }
