@@ -41,8 +41,17 @@ export function asOptions(settings: Settings): ConnectOptions {
   }
 }
 
+/** How long a warning that was given is not given again, in ms: each connection of a process has the same trouble. */
+const sameWarningMs = 30_000
+
 function warningsOf(cli: Cli): Logger {
-  const say = (_: object, text: string) => cli.note(text)
+  const given = new Map<string, number>()
+  const say = (_: object, text: string) => {
+    const before = given.get(text)
+    if (before !== undefined && performance.now() - before < sameWarningMs) return
+    given.set(text, performance.now())
+    cli.note(text)
+  }
   const silent = () => {}
   return { debug: silent, info: silent, warn: say, error: say }
 }
