@@ -189,7 +189,10 @@ describe('the embedded Redis', function () {
       client.on('error', () => {})
       const pid = await serverPid(directory)
       await script.end(signal)
-      await until('another server has taken its place', async () => (await serverPid(directory).catch(() => pid)) !== pid)
+      await until(
+        'another server has taken its place',
+        async () => (await serverPid(directory).catch(() => pid)) !== pid,
+      )
       expect(await client.ping()).to.equal('PONG')
       client.disconnect()
       await mine.stop()

@@ -74,7 +74,8 @@ describe('The published package', function () {
   it('holds what was built, its sources and its documents, and no test', () => {
     const { files } = installed
     expect(files).to.include.members(['dist/src/index.js', 'src/index.ts', 'README.md', 'LICENSE', 'CHANGELOG.md'])
-    const expected = /^((dist|config|models|src|workers|docs)\/|(README|LICENSE|CHANGELOG|CONTRIBUTING|package)\b)/
+    const expected =
+      /^((dist|config|models|src|workers|docs|examples)\/|(README|LICENSE|CHANGELOG|CONTRIBUTING|SECURITY|Dockerfile|compose|package)\b)/
     expect(files.filter((file) => !expected.test(file))).to.deep.equal([])
     expect(files.filter((file) => /(^|\/)test\/|\.test\./.test(file))).to.deep.equal([])
   })

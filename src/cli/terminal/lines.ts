@@ -55,7 +55,8 @@ export class Lines {
   prompt(prompt: string): void {
     if (!this.terminal || this.#ended) return
     this.#input.setPrompt(prompt)
-    this.#input.prompt(true)
+    // Showing it clears the row, on which an answer may be under way.
+    if (prompt !== '') this.#input.prompt(true)
   }
 
   /** Takes the prompt away, so that its row can be written on. */
