@@ -9,6 +9,7 @@ import { Redis } from 'ioredis'
 import type { Finding, Status } from '../../../src/cli/doctor/facts.ts'
 import { onEachDatabase, sqlite } from '../../support/databases.ts'
 import { useBench } from '../../support/mills.ts'
+import { itOnRealRedis } from '../../support/real-redis.ts'
 import { environmentOf, runCli } from '../run-cli.ts'
 
 interface Report {
@@ -54,7 +55,7 @@ onEachDatabase('threadmill doctor', (kind) => {
     expect(text.out).to.match(/^ok {4}migrations +the tables are up to date$/m)
   })
 
-  it('fails for tables that are not there, and for a Redis that evicts', async () => {
+  itOnRealRedis('fails for tables that are not there, and for a Redis that evicts', async () => {
     const redis = new Redis(bench.redis.url)
     await redis.config('SET', 'maxmemory-policy', 'allkeys-lru')
     const env = { ...environmentOf(bench.options()), THREADMILL_TABLE_PREFIX: 'absent_' }
