@@ -121,7 +121,8 @@ async function startScript(wanted: number): Promise<Running> {
     port: bound,
     pid: process.pid,
     ended: new Promise(() => {}),
-    stop: () => server.close(),
+    // It keeps nothing, and closing would wait for those who are still connected: it ends with this process.
+    stop: async () => {},
   }
 }
 
