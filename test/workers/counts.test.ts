@@ -24,7 +24,7 @@ onEachDatabase('A tool turn in one run', (kind) => {
   ] as const) {
     const how = 'metrics' in observability ? 'observed' : 'not observed'
     it(`takes 30 SQL statements and at most 30 Redis commands with ${stored} messages stored, ${how}`, async function () {
-      this.timeout(60_000)
+      this.timeout(150_000)
       await bench.script(turn())
       const statements: string[] = []
       const commands: string[] = []
@@ -47,7 +47,7 @@ onEachDatabase('A tool turn in one run', (kind) => {
       statements.length = 0
       commands.length = 0
       await until('the answer is logged as given', () => bench.model.requests[1]?.ended === 'answered')
-      await until('the job has ended', () => /^SELECT/.test(statements.at(-1) ?? '') && statements.length >= 30)
+      await until('the job has ended', () => /^SELECT/.test(statements.at(-1) ?? '') && statements.length >= 30, 60_000)
       await pool.close()
       const events = commands.filter((name) => name === 'xadd' || name === 'pexpire')
       // One look a second for a cancel, however many chats run: on a slow machine the turn lasts long enough for some.
