@@ -9,6 +9,7 @@ import { MissingAgentError } from '../src/errors.ts'
 import { failureOf, missingAgent, putOffDelayMs, putOffLimit } from '../src/loop/ending.ts'
 import { run } from '../src/loop/run.ts'
 import type { LoopPorts } from '../src/loop/run-context.ts'
+import type { JobEnd } from '../src/observability/observation.ts'
 import type { Bells, RingOptions } from './bell.ts'
 
 /** A chat, or its id. Given a chat, its pending settings are stored too. */
@@ -37,14 +38,7 @@ export interface JobDependencies {
 }
 
 /** What a job comes to, as Bull Board shows it. `waiting`: the chat is parked until someone decides. */
-export type JobOutcome =
-  | 'done'
-  | 'waiting'
-  | 'not wanted'
-  | 'claimed elsewhere'
-  | 'put off'
-  | 'handed over'
-  | 'claim lost'
+export type JobOutcome = Exclude<JobEnd, 'cancelled' | 'failed'>
 
 /** A queue's work, and the way to ask for it. */
 export abstract class ChatJob {

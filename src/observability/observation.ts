@@ -35,7 +35,7 @@ export type RunOutcome =
 
 export type MoveName = 'settle-cancelled' | 'run-tools' | 'take-queued' | 'generate' | 'compact'
 
-/** What a job came to. */
+/** What a job came to; all but the last two are what it returns. */
 export type JobEnd =
   | 'done'
   | 'waiting'

@@ -1,32 +1,12 @@
 import { expect } from 'chai'
-import type { Role, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
+import type { ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
 import { type ContextPressure, type DecideOptions, decide, type Snapshot } from '../../src/loop/decide.ts'
 import { storedCall } from '../tools/rows.ts'
+import { message } from './support.ts'
 
 const call = (id: string, given: Partial<ToolCallRow> = {}) => storedCall({ id, ...given })
 const done = (id: string) => call(id, { resultId: `result of ${id}` })
 const pending = (id: string) => call(id, { approval: 'pending' })
-
-function message(role: Role, given: Partial<TranscriptMessage> = {}): TranscriptMessage {
-  return {
-    id: `${role} message`,
-    chatId: 'chat-1',
-    position: 0,
-    role,
-    content: role === 'assistant' ? null : 'words',
-    thinkingText: null,
-    thinkingSignature: null,
-    rawReasoning: null,
-    citations: null,
-    finishReason: null,
-    outcome: null,
-    summaryThrough: null,
-    createdAt: new Date(0),
-    updatedAt: new Date(0),
-    toolCalls: [],
-    ...given,
-  }
-}
 
 const system = message('system')
 const user = message('user')
