@@ -35,17 +35,19 @@ onEachDatabase('A tool turn in one run', (kind) => {
         ...observability,
         observe: { onStatement: (sql) => statements.push(sql), onCommand: (name) => commands.push(name) },
       })
-      const chat = await mill.chats.create({ agent: calculator })
+      // Rung by an application of its own, whose statements are not counted, once the worker stands still.
+      const application = await bench.connect({ agents: [calculator] })
+      const chat = await application.chats.create({ agent: calculator })
       for (let at = 0; at < stored; at += 2) {
         await chat.addMessage({ role: 'user', content: `question ${at}` })
         await chat.addMessage({ role: 'assistant', content: `answer ${at}` })
       }
       await chat.askLater('1 + 2?')
-      await mill.jobs.complete.enqueue(chat)
       const pool = mill.startWorkers({ complete: 1, runTools: 0, compact: 0 })
       await pool.ready()
       statements.length = 0
       commands.length = 0
+      await application.jobs.complete.enqueue(chat)
       await until('the answer is logged as given', () => bench.model.requests[1]?.ended === 'answered')
       await until('the job has ended', () => /^SELECT/.test(statements.at(-1) ?? '') && statements.length >= 30, 60_000)
       await pool.close()
