@@ -6,8 +6,8 @@ import type { Answer, AnswerProgress, ModelRequest } from '../providers/provider
 import { retryDelayMs } from '../providers/retry.ts'
 import { type Asked, askModel, type ModelAttempt, openUsage, pause } from './ask-model.ts'
 import { measuredTokens } from './context-size.ts'
+import { modelRequest } from './model-request.ts'
 import { newToolCalls } from './new-tool-calls.ts'
-import { requestMessages, toolSpecs } from './request.ts'
 import type { RunContext } from './run-context.ts'
 import { ShownChunk } from './shown-chunk.ts'
 
@@ -24,7 +24,7 @@ interface Attempt extends ModelAttempt {
  */
 export async function generate(run: RunContext): Promise<TranscriptMessage | null> {
   const { clock } = run.ports
-  const request = buildRequest(run)
+  const request = modelRequest(run)
   const usageIds: string[] = []
   let messageId = clock.newId()
   let emptyAnswers = 0
@@ -53,18 +53,6 @@ export async function generate(run: RunContext): Promise<TranscriptMessage | nul
 
 function newAttempt(messageId: string, usageId: string, number: number): Attempt {
   return { messageId, usageId, operation: 'chat', number, text: '', thinking: '', chunks: 0, usage: null }
-}
-
-function buildRequest(run: RunContext): ModelRequest {
-  const { configuration, transcript } = run
-  return {
-    model: configuration.model,
-    messages: requestMessages(transcript, configuration.instructions),
-    tools: toolSpecs(configuration),
-    ...(configuration.temperature === null ? {} : { temperature: configuration.temperature }),
-    ...(configuration.maxOutputTokens === null ? {} : { maxOutputTokens: configuration.maxOutputTokens }),
-    streaming: configuration.agent.streaming,
-  }
 }
 
 /** Shows viewers that an attempt begins, and makes it. */
