@@ -112,6 +112,8 @@ function narrowed(run: RunContext, move: Move): Move {
   const open = openCalls(run.transcript)
   if (run.order.verb === 'runTools') return move.kind === 'run-tools' || move.kind === 'park' ? move : { kind: 'rest' }
   if (open.length > 0) throw pendingToolCalls(run.chat.id, open)
+  // It asks whatever the transcript says, so a cancel ends it whatever the transcript says.
+  if (run.chat.cancelTurn === run.chat.turn) return { kind: 'settle-cancelled', open: [] }
   const asks = move.kind === 'generate' || move.kind === 'compact' || move.kind === 'stop-context'
   return asks ? move : { kind: 'generate', abandoned: [] }
 }

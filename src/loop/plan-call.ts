@@ -19,7 +19,7 @@ export type Plan = { readonly call: ToolCallRow } & (
 /** @throws {MissingAgentError} when this process lacks a tool that the model was offered. Nothing has been written then. */
 export function requireTools(run: RunContext, calls: readonly ToolCallRow[]): void {
   const { tools, agent } = run.configuration
-  const missing = calls.filter((call) => !tools.has(call.name) && (call.offered || call.approval !== null))
+  const missing = calls.filter((call) => !tools.has(call.name) && needsTool(call))
   if (missing.length === 0) return
   const names = [...new Set(missing.map((call) => call.name))].join(', ')
   throw new MissingAgentError(
@@ -27,6 +27,11 @@ export function requireTools(run: RunContext, calls: readonly ToolCallRow[]): vo
       'Give it to connect({ agents, tools }); a worker that has it can go on.',
     { chatId: run.chat.id },
   )
+}
+
+/** A call that is answered without its tool needs none; one that was never offered does where someone let it run. */
+function needsTool({ approval, malformedArguments, offered }: ToolCallRow): boolean {
+  return approval !== 'denied' && malformedArguments === null && (offered || approval !== null)
 }
 
 /** Decides about one call; the first that fits wins: a denial, unreadable arguments, no such tool, an interruption, its approval. */

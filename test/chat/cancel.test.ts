@@ -33,6 +33,20 @@ onEachDatabase('A cancelled turn', (kind) => {
     await mill.close()
   }
 
+  it('ends a generate() too that no message asked for: the model is asked once (S62)', async () => {
+    const answers = gate(text('Too late'))
+    await bench.script([text('Hello'), answers, text('Once more')])
+    const { chat, other } = await twoProcesses({})
+    await chat.ask('Hi')
+    const ended = errorFrom(() => chat.generate())
+    await answers.reached
+    await other.cancel()
+    answers.release()
+    expect(await ended).to.be.instanceOf(CancelledError)
+    expect(bench.model.requests).to.have.length(2)
+    expect(await chat.running()).to.equal(false)
+  })
+
   it('keeps what was streamed, with the tokens seen, and nothing half-written (S61)', async () => {
     const shown = [
       event({ role: 'assistant', content: 'One ' }),

@@ -40,6 +40,16 @@ onEachDatabase('A call that is not as it should be', (kind) => {
     expect(runs).to.deep.equal(['read'])
   })
 
+  it('can be denied if it is of a tool that was never offered (S36, S74)', async () => {
+    const id = freshId()
+    const { chat } = await chatWith([toolCalls([call('frobnicate', id)]), text('As you wish.')], [])
+    await chat.askLater('Go')
+    await chat.generate()
+    await chat.deny(id)
+    expect((await chat.complete())?.content).to.equal('As you wish.')
+    expect((await resultsById(chat))[id]?.outcome).to.equal('denied')
+  })
+
   it('is stored but not run if its arguments are no JSON (S75, M20)', async () => {
     const id = freshId()
     const runs: string[] = []
