@@ -36,6 +36,16 @@ export type ChatSettings = {
   tools?: string[]
   /** False: not by itself. */
   compaction?: CompactionSettings | false
+  /** Models that are asked where the chat's own fails. */
+  fallbacks?: FallbackSettings
+}
+
+/** Models that are asked in order where the chat's own fails, and after which errors. */
+export type FallbackSettings = {
+  /** `provider` left out: the one that the chat asks anyway. */
+  models: { model: string; provider?: string }[]
+  /** Codes of errors; left out: those that another model may mend. */
+  on?: string[]
 }
 
 /** When and how a chat's history is summarised by itself. */

@@ -14,6 +14,7 @@ export type {
   ChatSettings,
   CompactionSettings,
   Failure,
+  FallbackSettings,
   Json,
   JsonObject,
   MessageRow,
@@ -37,6 +38,7 @@ export type { AddedMessageInput } from './chat/added-message.ts'
 export { type AskLaterOptions, type AskOptions, Chat } from './chat/chat.ts'
 export type { InTransaction, Message } from './chat/chat-handle.ts'
 export type { DecideOptions, ToolCallOrId, WakeOptions } from './chat/chat-requests.ts'
+export type { FallbackArguments } from './chat/chat-settings.ts'
 export type { Chats, CreateOptions, NewChat } from './chat/chats.ts'
 export type { Diagnosis, WaitsFor } from './chat/diagnose.ts'
 export type { Advice } from './chat/diagnosis-advice.ts'
@@ -71,6 +73,8 @@ export type { Agent, Broadcast } from './tools/agent.ts'
 export type { CompactionOptions, CompactOptions } from './tools/compaction-options.ts'
 export type { AgentDefinition } from './tools/define-agent.ts'
 export { defineTool, type ToolDefinition } from './tools/define-tool.ts'
+export type { Fallback, FallbackModel, FallbackOptions } from './tools/fallback.ts'
+export type { HookDefinitions, HookName, HookProgress, Hooks } from './tools/hooks.ts'
 export type { ArgumentsOf, ToolParameters } from './tools/parameters.ts'
 export type {
   ApprovalResolver,

@@ -9,7 +9,7 @@ import type { Settings } from '../config/settings.ts'
 import { readBacklog } from '../models/backlog.ts'
 import { cancelledAmong } from '../models/claims.ts'
 import { type Database, databaseOf } from '../models/database.ts'
-import { defineModels, type Extensions, type Models } from '../models/index.ts'
+import { defineModels, type Extensions, type Models, recordOf } from '../models/index.ts'
 import { Bells } from '../workers/bell.ts'
 import { Chat } from './chat/chat.ts'
 import type { ChatDependencies } from './chat/chat-handle.ts'
@@ -154,6 +154,7 @@ export async function open(
     backlog: () => readBacklog(db),
     queues: () => bells.depths(),
   })
+  const models = defineModels(sequelize, tablePrefix, extend)
   const ports: LoopPorts = {
     ...instruments,
     claims,
@@ -164,12 +165,16 @@ export async function open(
     configure: (chat, order) => configure(equipment, chat, order),
     hasAgent: (name) => equipment.agents.has(name),
     requiresApproval: (chat, name) => toolsOf(equipment, chat).get(name)?.requiresApproval === true,
+    chatOf: (row) => new Chat(row, chats),
+    records: {
+      message: (row) => recordOf(models.Message, row),
+      queuedMessage: (row) => recordOf(models.QueuedMessage, row),
+    },
     tellTurnEnd: (row, outcome) => {
       const agent = row.agent === null ? undefined : equipment.agents.get(row.agent)
       return tellTurnEnd(agent, row, outcome, { chatOf: (chat) => new Chat(chat, chats), observe: instruments.observe })
     },
   }
-  const models = defineModels(sequelize, tablePrefix, extend)
   const chats: ChatDependencies = {
     db,
     models,
@@ -177,6 +182,7 @@ export async function open(
     // Token 0: from outside any run, so that no reader drops it.
     publish: (chatId, event) => events.publisher.publish(chatId, 0, event),
     readEvents: (chatId, options) => events.readers.read(chatId, options),
+    agentOf: ({ agent }) => (agent === null ? equipment.defaultAgent : (equipment.agents.get(agent) ?? null)),
     toolNames: (chat) => new Set(toolsOf(equipment, chat).keys()),
   }
   return {

@@ -10,6 +10,7 @@ import type { LiveEvent } from '../events/event.ts'
 import type { EventsOptions } from '../events/options.ts'
 import type { EventReader } from '../events/reader.ts'
 import type { LoopPorts } from '../loop/run-context.ts'
+import type { Agent } from '../tools/agent.ts'
 import { PendingConfiguration } from './pending-configuration.ts'
 
 /** What a chat object works with. */
@@ -20,6 +21,8 @@ export interface ChatDependencies {
   /** Tells viewers of what happens outside a run. */
   readonly publish: (chatId: string, event: LiveEvent) => void
   readonly readEvents: (chatId: string, options: EventsOptions) => EventReader
+  /** The agent of a chat; null where this process lacks it. */
+  readonly agentOf: (chat: ChatRow) => Agent | null
   /** The names of the tools that may stand in a chat's settings. */
   readonly toolNames: (chat: ChatRow) => ReadonlySet<string>
 }

@@ -1,9 +1,13 @@
 import { recordOf } from '../../models/index.ts'
-import type { ChatRow, Failure, ToolCallRow } from '../../models/rows.ts'
+import type { ChatRow, Failure, JsonObject, ToolCallRow } from '../../models/rows.ts'
 import type { ToolCallRecord } from '../../models/tool-call.ts'
+import { readRecent } from '../../models/transcript.ts'
 import { readUsages } from '../../models/usages.ts'
 import type { EventsOptions } from '../events/options.ts'
 import type { EventReader } from '../events/reader.ts'
+import { modelRequest } from '../loop/model-request.ts'
+import { renderedBy } from '../loop/model-target.ts'
+import { RunHooks } from '../loop/run-hooks.ts'
 import { hasPendingWork, isWaiting, openCalls } from '../loop/transcript.ts'
 import { type ChatCost, type ChatTokens, sumCost, sumTokens } from '../usage/totals.ts'
 import type { Message } from './chat-handle.ts'
@@ -13,6 +17,41 @@ import { readDiagnosis } from './diagnosis.ts'
 
 /** What can be asked about a chat. Everything is read anew, from any process. */
 export abstract class ChatReadings extends ChatSettings {
+  /**
+   * The body of the request that would be sent now, with what was not stored yet and `beforeRequest` applied; nothing is
+   * sent or stored.
+   * @throws {ConfigurationError} when this process can't run the chat, or its client can't say what it sends.
+   */
+  async render(): Promise<JsonObject> {
+    const { chat, summaryThrough } = await this.look()
+    const stored = await readRecent(this.deps.db, this.id, summaryThrough)
+    const { row, transcript } = await this.pending.preview(chat, stored)
+    const { ports } = this.deps
+    const order = { chatId: this.id, verb: 'generate', by: 'caller', tools: this.pending.tools } as const
+    const configuration = ports.configure(row, order)
+    const hooks = new RunHooks([configuration.agent.hooks, this.ownHooks], () => this)
+    const payload = renderedBy(configuration.client, modelRequest({ configuration, transcript }))
+    await hooks.call('beforeRequest', payload)
+    return payload
+  }
+
+  /** The messages one by one, in their order. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Message, void, undefined> {
+    yield* await this.messages()
+  }
+
+  /** Calls `visit` with each message, one after the other; without it, the messages one by one. */
+  each(): AsyncGenerator<Message, void, undefined>
+  each(visit: (message: Message) => unknown): Promise<this>
+  each(visit?: (message: Message) => unknown): AsyncGenerator<Message, void, undefined> | Promise<this> {
+    return visit === undefined ? this[Symbol.asyncIterator]() : this.#visit(visit)
+  }
+
+  async #visit(visit: (message: Message) => unknown): Promise<this> {
+    for await (const message of this) await visit(message)
+    return this
+  }
+
   /** Whether nothing is left to do: the last turn is answered and no message waits in the queue. (S33, S60) */
   async isComplete(): Promise<boolean> {
     const { look, transcript } = await this.read()

@@ -118,11 +118,13 @@ export abstract class ChatRequests extends ChatReadings {
       if (Object.keys(pending).length > 0) await saveSettings(db, this.id, pending, transaction)
       return enqueueMessage(db, { chatId: this.id, id, content: text, steer, owner, wake }, transaction)
     }, join)
+    const record = recordOf(models.QueuedMessage, row)
     await this.afterwards(join, async () => {
       publish(this.id, { type: 'queued', queuedId: id, content: text, steer })
       if (wake) await ports.bell.ring(this.id, 'complete')
+      await this.callHooks('afterQueue', record, this)
     })
-    return recordOf(models.QueuedMessage, row)
+    return record
   }
 
   /** What waits in the queue, oldest first. (S59) */
@@ -136,10 +138,13 @@ export abstract class ChatRequests extends ChatReadings {
 
   /** Takes a message out of the queue. False: it was taken into the transcript or unqueued before, or is not of this chat. (S29) */
   async unqueue(queued: string | { readonly id: string }): Promise<boolean> {
-    const { db, publish } = this.deps
+    const { db, models, publish } = this.deps
     const id = typeof queued === 'string' ? queued : queued.id
+    const wanted = this.hasHooks('afterUnqueue')
+    const record = wanted ? await models.QueuedMessage.findByPk(id, { useMaster: true }) : null
     const removed = await db.transaction((transaction) => unqueueMessage(db, this.id, id, transaction))
     if (removed) publish(this.id, { type: 'unqueued', queuedId: id })
+    if (removed && record !== null) await this.callHooks('afterUnqueue', record, this)
     return removed
   }
 

@@ -1,10 +1,22 @@
+import type { FallbackSettings } from '../../models/rows.ts'
 import { saveSettings } from '../../models/settings.ts'
 import type { CompactionOptions } from '../tools/compaction-options.ts'
+import type { FallbackModel, FallbackOptions } from '../tools/fallback.ts'
 import type { Tool } from '../tools/tool.ts'
-import { ChatHandle } from './chat-handle.ts'
+import { ChatHooks } from './chat-hooks.ts'
+
+/** Models, then after which errors; or null alone. */
+export type FallbackArguments =
+  | readonly (string | FallbackModel)[]
+  | readonly [...(string | FallbackModel)[], FallbackOptions]
+  | readonly [null]
+
+function isOptions(given: unknown): given is FallbackOptions {
+  return typeof given === 'object' && given !== null && !('model' in given)
+}
 
 /** A chat's settings. They are stored by the next verb, so that every worker runs what this process configured. */
-export abstract class ChatSettings extends ChatHandle {
+export abstract class ChatSettings extends ChatHooks {
   /** Asks this model from now on; null = as the agent says. */
   withModel(model: string | null, options: { readonly provider?: string } = {}): this {
     this.pending.setModel(model, options.provider)
@@ -37,6 +49,25 @@ export abstract class ChatSettings extends ChatHandle {
   withCompaction(options: CompactionOptions | boolean | null): this {
     this.pending.setCompaction(options)
     return this
+  }
+
+  /**
+   * Asks these models, ids or `{ model, provider }`, in order where the chat's own fails with an error of `on`; null = as the
+   * agent says. Each has retries of its own, and the chat keeps its model. (S87, S90)
+   * @throws {ArgumentError} for what names no model, or for no model at all.
+   */
+  withFallbacks(...given: FallbackArguments): this {
+    const last = given.at(-1)
+    const options = isOptions(last) ? last : {}
+    const models = isOptions(last) ? given.slice(0, -1) : given
+    const isNull = models.length === 1 && models[0] === null
+    this.pending.setFallbacks(isNull ? null : (models as (string | FallbackModel)[]), options)
+    return this
+  }
+
+  /** The models that are asked where its own fails, as the chat says or else its agent; null = none. */
+  get fallbacks(): FallbackSettings | null {
+    return this.pending.settings.fallbacks ?? this.deps.agentOf(this.row)?.fallbacks ?? null
   }
 
   /**

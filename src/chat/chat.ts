@@ -1,13 +1,14 @@
 import { v7 as uuid } from 'uuid'
 import { addMessage } from '../../models/adding.ts'
 import { chatNotFound } from '../../models/claims.ts'
+import { recordOf } from '../../models/index.ts'
 import type { MessageRecord } from '../../models/message.ts'
 import { userMessage } from '../../models/new-message.ts'
 import { type Staged, stageMessage } from '../../models/staging.ts'
 import { ArgumentError, MissingAgentError } from '../errors.ts'
 import { type RunResult, run } from '../loop/run.ts'
 import { runCompaction } from '../loop/run-compaction.ts'
-import type { LoopPorts, OnChunk, Verb } from '../loop/run-context.ts'
+import type { LoopPorts, OnChunk, RunOrder, Verb } from '../loop/run-context.ts'
 import { latestMessage } from '../loop/transcript.ts'
 import { type CompactOptions, compactOptions, problemsOf } from '../tools/compaction-options.ts'
 import { type AddedMessageInput, messageToAdd } from './added-message.ts'
@@ -75,7 +76,7 @@ export class Chat extends ChatRequests {
       options.transaction,
     )
     await this.afterwards(options.transaction, async () => {
-      this.#tellStaged(staged, messageIds)
+      await this.#tellStaged(staged, messageIds)
       if (staged.kind === 'queued' || options.enqueue === true) await this.deps.ports.bell.ring(this.id, 'complete')
     })
     return this
@@ -134,15 +135,17 @@ export class Chat extends ChatRequests {
         chatId: this.id,
       })
     }
-    const order = { chatId: this.id, by: 'caller', options: parsed.data } as const
-    const result = await this.#hold((ports) => runCompaction(ports, { ...order, tools: this.pending.tools }))
+    const result = await this.#hold((ports) => runCompaction(ports, { ...this.#order(), options: parsed.data }))
     return result.kind === 'ended' ? result.message : null
   }
 
   #run(verb: Verb, onChunk?: OnChunk): Promise<RunResult> {
-    return this.#hold((ports) =>
-      run(ports, { chatId: this.id, verb, by: 'caller', onChunk, tools: this.pending.tools }),
-    )
+    return this.#hold((ports) => run(ports, { ...this.#order(), verb, onChunk }))
+  }
+
+  #order(): Pick<RunOrder, 'chatId' | 'tools' | 'caller'> & { readonly by: 'caller' } {
+    const { id: chatId, ownHooks: hooks } = this
+    return { chatId, by: 'caller', tools: this.pending.tools, caller: { hooks, chat: this } }
   }
 
   /** Stores what is pending, and notes that this object runs its chat as long as `work` does. */
@@ -174,15 +177,22 @@ export class Chat extends ChatRequests {
     return record
   }
 
-  #tellStaged(staged: Staged, messageIds: ReadonlyMap<string, string>): void {
-    const { publish } = this.deps
+  async #tellStaged(staged: Staged, messageIds: ReadonlyMap<string, string>): Promise<void> {
+    const { publish, models } = this.deps
     if (staged.kind === 'queued') {
       const { id, content, steer } = staged.queued
       publish(this.id, { type: 'queued', queuedId: id, content, steer })
+      if (this.hasHooks('afterQueue'))
+        await this.callHooks('afterQueue', recordOf(models.QueuedMessage, staged.queued), this)
       return
     }
     for (const { id } of staged.drained) {
       publish(this.id, { type: 'dequeued', queuedId: id, messageId: messageIds.get(id) ?? '' })
+    }
+    if (!this.hasHooks('afterDequeue')) return
+    for (const queued of staged.drained) {
+      const message = await models.Message.findByPk(messageIds.get(queued.id) ?? '', { useMaster: true })
+      if (message !== null) await this.callHooks('afterDequeue', message, recordOf(models.QueuedMessage, queued), this)
     }
   }
 }

@@ -1,9 +1,11 @@
 import type { Transaction } from 'sequelize'
 import { fateOf } from '../../config/transaction.ts'
-import type { ChatRow, ChatSettings } from '../../models/rows.ts'
+import { userMessage } from '../../models/new-message.ts'
+import type { ChatRow, ChatSettings, TranscriptMessage } from '../../models/rows.ts'
 import type { PendingSettings } from '../../models/settings.ts'
 import { ArgumentError } from '../errors.ts'
 import { type CompactionOptions, compactionOptions, problemsOf } from '../tools/compaction-options.ts'
+import { type FallbackModel, type FallbackOptions, fallbacksSchema } from '../tools/fallback.ts'
 import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 import type { Tool } from '../tools/tool.ts'
 
@@ -32,6 +34,11 @@ export class PendingConfiguration {
   constructor(row: ChatRow) {
     this.#chatId = row.id
     this.#settings = { ...row.settings }
+  }
+
+  /** As they will be stored. */
+  get settings(): ChatSettings {
+    return this.#settings
   }
 
   get tools(): readonly Tool[] {
@@ -79,6 +86,12 @@ export class PendingConfiguration {
     this.#set('compaction', parsed.data)
   }
 
+  setFallbacks(models: readonly (string | FallbackModel)[] | null, { on }: FallbackOptions): void {
+    const parsed = fallbacksSchema.nullable().safeParse(models === null ? null : { models, ...(on ? { on } : {}) })
+    if (!parsed.success) throw this.#bad(`withFallbacks can't take this: ${problemsOf(parsed.error)}`)
+    this.#set('fallbacks', parsed.data)
+  }
+
   addTools(tools: readonly (Tool | string | null)[], known: ReadonlySet<string>): void {
     if (tools.length === 1 && tools[0] === null) {
       this.#tools.clear()
@@ -112,6 +125,25 @@ export class PendingConfiguration {
       ...(settings === undefined ? {} : { settings: this.#settings }),
       ...(speaks ? { instructions: [...(replaced ?? (await stored())), ...appended] } : {}),
     }
+  }
+
+  /** A chat and its messages as they would be once everything pending was stored. */
+  async preview(
+    chat: ChatRow,
+    transcript: readonly TranscriptMessage[],
+  ): Promise<{ readonly row: ChatRow; readonly transcript: readonly TranscriptMessage[] }> {
+    const system = transcript.filter((message) => message.role === 'system')
+    const { instructions, ...columns } = await this.resolve(async () => system.map(({ content }) => content ?? ''))
+    const row = { ...chat, ...columns }
+    if (instructions === undefined) return { row, transcript }
+    const said = instructions.map((content, position) => ({
+      ...userMessage(chat.id, '', content),
+      role: 'system' as const,
+      position,
+      updatedAt: chat.updatedAt,
+      toolCalls: [],
+    }))
+    return { row, transcript: [...said, ...transcript.filter((message) => message.role !== 'system')] }
   }
 
   /** Everything is stored, or is once the transaction `join` is committed. */

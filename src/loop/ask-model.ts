@@ -4,11 +4,13 @@ import { ProviderError } from '../errors.ts'
 import type { Observe } from '../observability/observation.ts'
 import type { Answer, AnswerProgress, ModelRequest, TokenUsage } from '../providers/provider.ts'
 import { type AttemptEnd, modelEnded } from './model-ended.ts'
+import type { ModelTarget } from './model-target.ts'
 import { factsOf, type RunContext } from './run-context.ts'
 import { usageClosing } from './usage-closing.ts'
 
 /** One physical attempt at a model. */
 export interface ModelAttempt {
+  readonly target: ModelTarget
   readonly usageId: string
   /** The message that the answer is to become. */
   readonly messageId: string
@@ -36,7 +38,7 @@ export function askModel(
   attempt: ModelAttempt,
   onProgress: OnProgress,
 ): Promise<Asked> {
-  const { client } = run.configuration
+  const { client } = attempt.target
   const { model, messages, streaming, temperature = null, maxOutputTokens = null } = request
   const facts = { chatId: run.chat.id, provider: client.provider, model, messages, streaming }
   return run.ports.within({ kind: 'model', ...facts, temperature, maxOutputTokens }, (report) =>
@@ -52,14 +54,13 @@ async function askObserved(
   report: Observe,
 ): Promise<Asked> {
   const { rows } = run.ports
-  const { client, agent } = run.configuration
-  // The agent's prices are those of its model, not of another one that writes summaries.
-  const prices = request.model === run.configuration.model ? agent.prices : null
+  const { agent } = run.configuration
+  const { client, prices } = attempt.target
   const stop = run.stoppable()
   const begunAt = performance.now()
   let firstTokenMs: number | null = null
   const ended = (closing: UsageClosing, end: AttemptEnd) =>
-    modelEnded(run, { ...attempt, model: request.model, begunAt, firstTokenMs }, closing, end)
+    modelEnded(run, { ...attempt, begunAt, firstTokenMs }, closing, end)
   try {
     const answer = await client.attempt(request, {
       signal: stop.signal,
@@ -99,15 +100,15 @@ async function askObserved(
 }
 
 /** Opens the usage entry of an attempt, before anything is sent. */
-export async function openUsage(run: RunContext, attempt: ModelAttempt, model: string): Promise<void> {
+export async function openUsage(run: RunContext, attempt: ModelAttempt): Promise<void> {
   await run.ports.rows.openUsage({
     id: attempt.usageId,
     chatId: run.chat.id,
     // Viewers see nothing of a summary, so nothing of it can be left on their screens.
     answerId: attempt.operation === 'chat' ? attempt.messageId : null,
     operation: attempt.operation,
-    provider: run.configuration.client.provider,
-    model,
+    provider: attempt.target.client.provider,
+    model: attempt.target.model,
     claimToken: run.chat.claimToken,
   })
 }
@@ -116,10 +117,10 @@ export async function openUsage(run: RunContext, attempt: ModelAttempt, model: s
 export async function pause(
   run: RunContext,
   ms: number,
-  { number, model, error }: { readonly number: number; readonly model: string; readonly error: ProviderError },
+  { number, target, error }: Pick<ModelAttempt, 'number' | 'target'> & { readonly error: ProviderError },
 ): Promise<'over' | 'stopped'> {
-  const { provider } = run.configuration.client
-  const facts = { provider, model, attempt: number, delayMs: ms, code: error.code }
+  const { client, model } = target
+  const facts = { provider: client.provider, model, attempt: number, delayMs: ms, code: error.code }
   run.ports.observe({ type: 'model.retry', ...factsOf(run), ...facts })
   const stop = run.stoppable()
   try {

@@ -1,4 +1,4 @@
-import type { ToolCallRow } from '../../models/rows.ts'
+import type { ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
 import type { NewResult } from '../../models/turns.ts'
 import { interruptedCall } from '../tools/results.ts'
 import type { RunContext } from './run-context.ts'
@@ -13,21 +13,28 @@ export function closingResults(run: RunContext, calls: readonly ToolCallRow[], r
 }
 
 /** Tells the run and its viewers of results that were committed. */
-export function noteClosed(run: RunContext, calls: readonly ToolCallRow[], results: readonly NewResult[]): void {
+export function noteClosed(
+  run: RunContext,
+  calls: readonly ToolCallRow[],
+  results: readonly NewResult[],
+): TranscriptMessage[] {
+  const stored: TranscriptMessage[] = []
   for (const [at, call] of calls.entries()) {
     const message = results[at]?.message
     if (message === undefined) continue
     call.resultId = message.id
-    run.append(message)
+    stored.push(run.append(message))
     const { toolCallId, name } = call
     run.publish({ type: 'tool.result', toolCallId, name, outcome: 'interrupted', content: message.content ?? '' })
   }
+  return stored
 }
 
 /** Closes the calls of rounds that a later message left behind, so that the request that follows is whole. */
 export async function closeAbandoned(run: RunContext, calls: readonly ToolCallRow[]): Promise<void> {
   if (calls.length === 0) return
   const results = closingResults(run, calls, 'its round was given up before it ended')
+  for (let at = 0; at < results.length; at++) await run.hooks.call('beforeMessage')
   await run.ports.rows.closeToolCalls(run.claim, results)
-  noteClosed(run, calls, results)
+  for (const message of noteClosed(run, calls, results)) await run.hooks.call('afterMessage', message)
 }

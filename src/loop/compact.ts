@@ -8,6 +8,8 @@ import { checkSummary } from './check-summary.ts'
 import { closeAbandoned } from './close-calls.ts'
 import { planCompaction } from './compaction-plan.ts'
 import { contextWindow } from './context-limits.ts'
+import { hookedRequest } from './model-request.ts'
+import { ownTarget } from './model-target.ts'
 import { factsOf, type RunContext } from './run-context.ts'
 import { replacedCharacters, type SummaryOrder, summaryRequest } from './summary-request.ts'
 import { abandonedCalls } from './transcript.ts'
@@ -51,7 +53,8 @@ async function summarise(run: RunContext, order: SummaryOrder): Promise<Compacte
   const plan = planCompaction(run.transcript, order.keep)
   if (plan === null) return { kind: 'nothing' }
   const seen = run.chat.compactSeq
-  const request = summaryRequest(run, plan, order, await contextWindow(run))
+  const summary = summaryRequest(run, plan, order, await contextWindow(run))
+  const request = await hookedRequest(run, run.configuration.client, summary)
   const messageId = run.ports.clock.newId()
   const usageIds: string[] = []
   const asked = await ask(run, request, messageId, usageIds)
@@ -69,20 +72,23 @@ async function ask(
   usageIds: string[],
 ): Promise<Exclude<Asked, { kind: 'failed' }>> {
   const { clock } = run.ports
+  const own = ownTarget(run)
+  // The agent's prices are those of its model, not of another one that writes summaries.
+  const target = { ...own, model: request.model, prices: request.model === own.model ? own.prices : null }
   for (let retries = 0; ; ) {
     run.claim.requireTime()
     const number = usageIds.length + 1
-    const attempt: ModelAttempt = { usageId: clock.newId(), messageId, operation: 'compaction', number, usage: null }
+    const usageId = clock.newId()
+    const attempt: ModelAttempt = { target, usageId, messageId, operation: 'compaction', number, usage: null }
     usageIds.push(attempt.usageId)
-    await openUsage(run, attempt, request.model)
+    await openUsage(run, attempt)
     const asked = await askModel(run, request, attempt, (progress) => {
       if (progress.type === 'usage') attempt.usage = progress.usage
     })
     if (asked.kind !== 'failed') return asked
     const delay = retries < run.configuration.agent.retries ? retryDelayMs(asked.error, ++retries, clock.random) : null
     if (delay === null) throw asked.error
-    if ((await pause(run, delay, { number, model: request.model, error: asked.error })) === 'stopped')
-      return { kind: 'stopped' }
+    if ((await pause(run, delay, { ...attempt, error: asked.error })) === 'stopped') return { kind: 'stopped' }
   }
 }
 

@@ -47,14 +47,18 @@ export function configure(equipment: Equipment, chat: ChatRow, order: Pick<RunOr
     )
   }
   const provider = chat.provider ?? agent.provider
+  const own = agent.client
+  const clients = (name = provider) => (own !== null && own.provider === name ? own : equipment.clientFor(name))
   return {
     agent,
     model,
-    client: agent.client !== null && agent.client.provider === provider ? agent.client : equipment.clientFor(provider),
+    client: clients(),
     instructions: agent.instructions,
     temperature: chat.settings.temperature ?? agent.temperature,
     maxOutputTokens: chat.settings.maxOutputTokens ?? agent.maxOutputTokens,
     compaction: (chat.settings.compaction ?? agent.compaction) || null,
+    fallbacks: chat.settings.fallbacks ?? agent.fallbacks,
+    clientFor: clients,
     tools: offered(equipment, chat, agent, order.tools ?? []),
   }
 }

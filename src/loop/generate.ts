@@ -1,12 +1,14 @@
 import type { MessageRow, TranscriptMessage } from '../../models/rows.ts'
 import type { NewMessage } from '../../models/turns.ts'
-import { EmptyAnswerError } from '../errors.ts'
+import { EmptyAnswerError, type ProviderError } from '../errors.ts'
 import { eventToolCall } from '../events/tool-call.ts'
 import type { Answer, AnswerProgress, ModelRequest } from '../providers/provider.ts'
 import { retryDelayMs } from '../providers/retry.ts'
+import type { Fallback } from '../tools/fallback.ts'
 import { type Asked, askModel, type ModelAttempt, openUsage, pause } from './ask-model.ts'
 import { measuredTokens } from './context-size.ts'
-import { modelRequest } from './model-request.ts'
+import { hookedRequest, modelRequest } from './model-request.ts'
+import { type ModelTarget, nextTarget, ownTarget, requestFor } from './model-target.ts'
 import { newToolCalls } from './new-tool-calls.ts'
 import type { RunContext } from './run-context.ts'
 import { ShownChunk } from './shown-chunk.ts'
@@ -18,46 +20,101 @@ interface Attempt extends ModelAttempt {
   chunks: number
 }
 
+/** One answer in the making, by whichever model in the end. */
+interface Answering {
+  /** That of the attempt that comes next. */
+  messageId: string
+  /** Of all attempts at it. */
+  readonly usageIds: string[]
+}
+
+type Tried = { readonly attempt: Attempt } & (
+  | { readonly kind: 'answered'; readonly answer: Answer }
+  | { readonly kind: 'failed'; readonly error: ProviderError }
+  | { readonly kind: 'stopped' }
+)
+
 /**
- * Asks the model and commits its answer; physical retries are part of it. Returns the message, or null when the turn was
- * cancelled meanwhile: what was shown of the answer is in `run.shown` then.
+ * Asks the model and commits its answer; physical retries are part of it, and so are the models that stand in for one that
+ * fails. Returns the message, or null when the turn was cancelled meanwhile: what was shown of the answer is in `run.shown`
+ * then.
  */
 export async function generate(run: RunContext): Promise<TranscriptMessage | null> {
-  const { clock } = run.ports
+  const own = ownTarget(run)
   const request = modelRequest(run)
-  const usageIds: string[] = []
-  let messageId = clock.newId()
-  let emptyAnswers = 0
-  run.replaceDraft(messageId)
-  for (let retries = 0; ; ) {
-    run.claim.requireTime()
-    const attempt = newAttempt(messageId, clock.newId(), usageIds.length + 1)
-    usageIds.push(attempt.usageId)
-    const asked = await ask(run, request, attempt)
-    if (asked.kind === 'stopped') return cancelled(run, attempt, usageIds)
-    if (asked.kind === 'answered' && !isEmpty(asked.answer)) return commit(run, attempt, asked.answer, usageIds)
-
-    const error = asked.kind === 'failed' ? asked.error : emptyAnswer(run)
-    if (asked.kind === 'answered') {
-      if (++emptyAnswers > 1) throw error
-    } else {
-      const delay = retries < run.configuration.agent.retries ? retryDelayMs(error, ++retries, clock.random) : null
-      if (delay === null) throw error
-      if ((await pause(run, delay, { ...attempt, model: request.model, error: asked.error })) === 'stopped')
-        return cancelled(run, attempt, usageIds)
+  const answering: Answering = { messageId: run.ports.clock.newId(), usageIds: [] }
+  const standIns = [...(run.configuration.fallbacks?.models ?? [])]
+  run.replaceDraft(answering.messageId)
+  let target = own
+  let told: Fallback | null = null
+  for (let failed = 1; ; failed++) {
+    const tried = await tryTarget(run, target, requestFor(request, target, own), answering)
+    const { attempt } = tried
+    if (tried.kind === 'stopped') return cancelled(run, attempt, answering.usageIds)
+    if (tried.kind === 'answered') {
+      const message = await commit(run, attempt, tried.answer, answering.usageIds)
+      if (told !== null) await run.hooks.call('afterFallback', { ...told, response: tried.answer })
+      if (message !== null) await run.hooks.call('afterMessage', message)
+      return message
     }
-    messageId = clock.newId()
-    if (attempt.chunks > 0) run.publish({ type: 'attempt.restarted', messageId, replaces: attempt.messageId })
+    const { error } = tried
+    if (told !== null) await run.hooks.call('afterFallback', { ...told, fallbackError: error })
+    const next = nextTarget(run, standIns, { number: failed, target, error, shown: attempt.chunks > 0 })
+    if (next === null) throw error
+    target = next.target
+    told = next.told
+    await run.hooks.call('beforeFallback', told)
+    beginAnew(run, answering, attempt)
   }
 }
 
-function newAttempt(messageId: string, usageId: string, number: number): Attempt {
-  return { messageId, usageId, operation: 'chat', number, text: '', thinking: '', chunks: 0, usage: null }
+/** Asks one model, as often as its kind of failure allows. */
+async function tryTarget(
+  run: RunContext,
+  target: ModelTarget,
+  asked: ModelRequest,
+  answering: Answering,
+): Promise<Tried> {
+  const { clock } = run.ports
+  await run.hooks.call('beforeMessage')
+  const request = await hookedRequest(run, target.client, asked)
+  let emptyAnswers = 0
+  for (let retries = 0; ; ) {
+    run.claim.requireTime()
+    const attempt = newAttempt(answering, target, clock.newId())
+    answering.usageIds.push(attempt.usageId)
+    const asked = await ask(run, request, attempt)
+    if (asked.kind === 'stopped') return { kind: 'stopped', attempt }
+    if (asked.kind === 'answered' && !isEmpty(asked.answer)) return { ...asked, attempt }
+
+    const error = asked.kind === 'failed' ? asked.error : emptyAnswer(run, target.model)
+    if (asked.kind === 'answered') {
+      if (++emptyAnswers > 1) return { kind: 'failed', error, attempt }
+    } else {
+      const delay = retries < run.configuration.agent.retries ? retryDelayMs(error, ++retries, clock.random) : null
+      if (delay === null) return { kind: 'failed', error, attempt }
+      if ((await pause(run, delay, { ...attempt, error })) === 'stopped') return { kind: 'stopped', attempt }
+    }
+    if (attempt.chunks > 0) await run.hooks.call('beforeMessage')
+    beginAnew(run, answering, attempt)
+  }
+}
+
+/** The next attempt is another message; what was shown of the last one is void. */
+function beginAnew(run: RunContext, answering: Answering, last: Attempt): void {
+  answering.messageId = run.ports.clock.newId()
+  if (last.chunks === 0) return
+  run.publish({ type: 'attempt.restarted', messageId: answering.messageId, replaces: last.messageId })
+}
+
+function newAttempt({ messageId, usageIds }: Answering, target: ModelTarget, usageId: string): Attempt {
+  const number = usageIds.length + 1
+  return { target, messageId, usageId, operation: 'chat', number, text: '', thinking: '', chunks: 0, usage: null }
 }
 
 /** Shows viewers that an attempt begins, and makes it. */
 async function ask(run: RunContext, request: ModelRequest, attempt: Attempt): Promise<Asked> {
-  await openUsage(run, attempt, request.model)
+  await openUsage(run, attempt)
   run.publish({ type: 'message.started', messageId: attempt.messageId, model: request.model })
   return askModel(run, request, attempt, (progress) => show(run, attempt, progress))
 }
@@ -145,9 +202,9 @@ function isEmpty(answer: Answer): boolean {
   return answer.text === '' && answer.toolCalls.length === 0
 }
 
-function emptyAnswer(run: RunContext): EmptyAnswerError {
+function emptyAnswer(run: RunContext, model: string): EmptyAnswerError {
   return new EmptyAnswerError(
-    `Model ${run.configuration.model} answered chat ${run.chat.id} with neither text nor tool calls, twice. ` +
+    `Model ${model} answered chat ${run.chat.id} with neither text nor tool calls, twice. ` +
       'Run complete() again, or change the question or the model.',
     { chatId: run.chat.id },
   )

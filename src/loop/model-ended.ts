@@ -3,13 +3,14 @@ import type { UsageClosing } from '../../models/usages.ts'
 import { errorFacts } from '../observability/error-facts.ts'
 import type { ModelEnded } from '../observability/observation.ts'
 import type { Answer } from '../providers/provider.ts'
+import type { ModelTarget } from './model-target.ts'
 import { factsOf, type RunContext } from './run-context.ts'
 
 /** What is known of an attempt at its end. */
 export interface EndedAttempt {
   readonly messageId: string
   readonly operation: UsageOperation
-  readonly model: string
+  readonly target: ModelTarget
   readonly number: number
   readonly begunAt: number
   readonly firstTokenMs: number | null
@@ -27,8 +28,8 @@ export function modelEnded(run: RunContext, attempt: EndedAttempt, closing: Usag
     ...factsOf(run),
     messageId: attempt.messageId,
     operation: attempt.operation,
-    provider: run.configuration.client.provider,
-    model: attempt.model,
+    provider: attempt.target.client.provider,
+    model: attempt.target.model,
     responseModel: answer?.model ?? null,
     responseId: answer?.responseId ?? null,
     status: closing.status,

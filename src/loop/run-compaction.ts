@@ -18,7 +18,7 @@ import { cancelled } from './move-on.ts'
 import { pendingToolCalls } from './pending-tool-calls.ts'
 import type { HeldClaim } from './ports.ts'
 import { readRows } from './read-rows.ts'
-import { type LoopPorts, RunContext } from './run-context.ts'
+import { type LoopPorts, RunContext, type RunOrder } from './run-context.ts'
 import { RunReport } from './run-report.ts'
 import { settleCancelled } from './settle-cancelled.ts'
 import { abandonedCalls, hasPendingWork, openCalls } from './transcript.ts'
@@ -35,6 +35,8 @@ export interface CompactionOrder {
   }
   /** Tools that the caller's chat object brings along. */
   readonly tools?: readonly Tool[] | undefined
+  /** Hooks that the caller's chat object brings along, and that object. */
+  readonly caller?: RunOrder['caller']
 }
 
 export type CompactionResult =
@@ -104,7 +106,13 @@ async function begin(
   report.taken(rows.look)
   const { chat, orphanedUsages } = rows.look
   if (orphanedUsages > 0) await ports.rows.closeOrphanedUsages(order.chatId, chat.claimToken)
-  const runOrder = { chatId: order.chatId, verb: 'compact', by: order.by, tools: order.tools } as const
+  const runOrder = {
+    chatId: order.chatId,
+    verb: 'compact',
+    by: order.by,
+    tools: order.tools,
+    caller: order.caller,
+  } as const
   const configuration = ports.configure(chat, runOrder)
   if (order.by !== 'caller' && chat.compactAttempts > configuration.agent.attempts) {
     throw new AttemptsExhaustedError(

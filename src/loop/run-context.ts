@@ -1,5 +1,15 @@
 import type { MeasuredContext } from '../../models/compaction.ts'
-import type { Bell, ChatRow, CompactionSettings, MessageRow, TranscriptMessage } from '../../models/rows.ts'
+import type { MessageRecord } from '../../models/message.ts'
+import type { QueuedMessageRecord } from '../../models/queued-message.ts'
+import type {
+  Bell,
+  ChatRow,
+  CompactionSettings,
+  FallbackSettings,
+  MessageRow,
+  QueuedMessageRow,
+  TranscriptMessage,
+} from '../../models/rows.ts'
 import type { ChatLook } from '../../models/transcript.ts'
 import type { NewMessage } from '../../models/turns.ts'
 import type { LiveEvent } from '../events/event.ts'
@@ -7,11 +17,13 @@ import type { Instruments } from '../observability/instruments.ts'
 import type { RunFacts } from '../observability/observation.ts'
 import type { ModelClient } from '../providers/provider.ts'
 import type { Agent } from '../tools/agent.ts'
+import type { HookLists } from '../tools/hooks.ts'
 import type { StopReason, Tool } from '../tools/tool.ts'
 import type { TurnOutcome } from '../tools/turn-end.ts'
 import type { ContextLimits } from './context-limits.ts'
 import type { BellPort, ClaimsPort, ClockPort, EventsPort, HeldClaim, RowsPort } from './ports.ts'
 import { type RunRows, readRows } from './read-rows.ts'
+import { RunHooks } from './run-hooks.ts'
 import type { RunReport } from './run-report.ts'
 import type { RememberedTool } from './transcript.ts'
 
@@ -53,6 +65,8 @@ export interface RunOrder {
   readonly onChunk?: OnChunk | undefined
   /** Tools that the caller's chat object brings along. */
   readonly tools?: readonly Tool[] | undefined
+  /** Hooks that the caller's chat object brings along, and that object. */
+  readonly caller?: { readonly hooks: HookLists<never>; readonly chat: unknown } | undefined
   /** True once the process wants to end: the run gives the chat to another worker between two moves. */
   readonly stopping?: (() => boolean) | undefined
 }
@@ -69,6 +83,10 @@ export interface Configuration {
   readonly tools: ReadonlyMap<string, Tool>
   /** Null: nothing is summarised by itself. */
   readonly compaction: CompactionSettings | null
+  /** Models that are asked where `model` fails; null = none. */
+  readonly fallbacks: FallbackSettings | null
+  /** A client for a provider, the chat's own where none is named. @throws {ConfigurationError} when the process has none. */
+  readonly clientFor: (provider?: string) => ModelClient
 }
 
 /** Everything that the loop works with; what it does is told to the instruments. */
@@ -80,6 +98,13 @@ export interface LoopPorts extends Instruments {
   readonly clock: ClockPort
   /** @throws {ConfigurationError} when this process can't run the chat. */
   configure(chat: ChatRow, order: RunOrder): Configuration
+  /** The chat object of a row, as hooks get it. */
+  chatOf(chat: ChatRow): unknown
+  /** Stored rows as Sequelize's records, as hooks get them. */
+  readonly records: {
+    readonly message: (row: MessageRow) => MessageRecord
+    readonly queuedMessage: (row: QueuedMessageRow) => QueuedMessageRecord
+  }
   /** Whether this process has the agent of that name. */
   hasAgent(name: string): boolean
   /** Whether a tool of the chat always asks for approval; false for one that this process lacks. */
@@ -100,6 +125,7 @@ export class RunContext {
   readonly order: RunOrder
   readonly claim: HeldClaim
   readonly configuration: Configuration
+  readonly hooks: RunHooks
   readonly report: RunReport
   look: ChatLook
   transcript: TranscriptMessage[]
@@ -132,6 +158,10 @@ export class RunContext {
     this.order = order
     this.claim = claim
     this.configuration = configuration
+    const own = order.caller
+    this.hooks = new RunHooks([configuration.agent.hooks, ...(own === undefined ? [] : [own.hooks])], () =>
+      own === undefined ? ports.chatOf(this.chat) : own.chat,
+    )
     this.report = report
     this.look = rows.look
     this.transcript = rows.transcript

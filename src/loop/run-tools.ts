@@ -1,10 +1,12 @@
 import pLimit from 'p-limit'
 import type { ToolCallRow, ToolOutcome, TranscriptMessage } from '../../models/rows.ts'
+import { toValue } from '../../models/tool-call.ts'
 import { eventToolCall } from '../events/tool-call.ts'
+import { errorFacts } from '../observability/error-facts.ts'
 import { executeTool } from '../tools/execute.ts'
-import { wellFormed } from '../tools/results.ts'
+import { interruptedCall, messageOf, wellFormed } from '../tools/results.ts'
 import { cutToLimit } from '../tools/text-limit.ts'
-import type { Tool } from '../tools/tool.ts'
+import type { Tool, ToolProgress, ToolResult } from '../tools/tool.ts'
 import { chatOf, type Plan, planCall, requireTools } from './plan-call.ts'
 import { factsOf, type RunContext } from './run-context.ts'
 import { answeredCall, executeObserved, namesOf } from './tool-ended.ts'
@@ -99,26 +101,49 @@ async function runCall(
       run.fresh = false
       return false
     }
-    const context = {
-      chat: chatOf(run),
-      progress: (progress: { message?: string; value?: number; total?: number }) =>
-        run.publish({
-          type: 'tool.progress',
-          toolCallId: call.toolCallId,
-          message: progress.message ?? null,
-          value: progress.value ?? null,
-          total: progress.total ?? null,
-        }),
-    }
-    const result = await executeObserved(run, call, () =>
-      executeTool(tool, { ...call, claimedBy: run.claim.claimId }, context, { signal }),
-    )
+    const result = await hookedExecution(run, call, tool, signal)
     await commitResult(run, call, result.outcome, result.content, {})
     if ('raise' in result) raised.push(result.raise)
     return true
   } finally {
     release()
   }
+}
+
+/** What a hook throws ends the run as what a tool throws does: the call has its result, so that it is not run again. */
+async function hookedExecution(
+  run: RunContext,
+  call: ToolCallRow,
+  tool: Tool,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  try {
+    await run.hooks.call('beforeToolCall', toValue(call))
+  } catch (error) {
+    return { outcome: 'interrupted', content: interruptedCall(call.name, messageOf(error)), raise: error }
+  }
+  const context = { chat: chatOf(run), progress: (progress: ToolProgress) => tellProgress(run, call, progress) }
+  const result = await executeObserved(run, call, () =>
+    executeTool(tool, { ...call, claimedBy: run.claim.claimId }, context, { signal }),
+  )
+  if (!('returned' in result)) return result
+  try {
+    await run.hooks.call('afterToolResult', result.returned, toValue(call))
+    return result
+  } catch (error) {
+    return { ...result, raise: error }
+  }
+}
+
+function tellProgress(run: RunContext, call: ToolCallRow, progress: ToolProgress): void {
+  const { message = null, value = null, total = null } = progress
+  run.publish({ type: 'tool.progress', toolCallId: call.toolCallId, message, value, total })
+  if (!run.hooks.has('afterToolProgress')) return
+  const fraction = value === null || total === null || total === 0 ? null : value / total
+  run.hooks.call('afterToolProgress', toValue(call), { ...progress, fraction }).catch((error: unknown) => {
+    const { id, agent } = run.chat
+    run.ports.observe({ type: 'hook.trouble', hook: 'afterToolProgress', chatId: id, agent, error: errorFacts(error) })
+  })
 }
 
 async function commitResult(
@@ -129,12 +154,25 @@ async function commitResult(
   bound: { approval?: 'denied' | 'approved' | 'remembered' | 'pending' },
 ): Promise<boolean> {
   const message = toolMessage(run, outcome, cutToLimit(wellFormed(content)))
+  // The tool has done its work, so its result is stored whatever a hook says.
+  const refusal = await rejectionOf(run.hooks.call('beforeMessage'))
   const stored = await run.ports.rows.commitToolResult(run.claim, { callId: call.id, message, ...bound })
   run.fresh = false
   if (!stored) return false
   call.resultId = message.id
-  run.append(message)
+  const appended = run.append(message)
   const { toolCallId, name } = call
   run.publish({ type: 'tool.result', toolCallId, name, outcome, content: message.content ?? '' })
+  if (refusal !== null) throw refusal.reason
+  await run.hooks.call('afterMessage', appended)
   return true
+}
+
+async function rejectionOf(work: Promise<unknown>): Promise<{ readonly reason: unknown } | null> {
+  try {
+    await work
+    return null
+  } catch (reason) {
+    return { reason }
+  }
 }

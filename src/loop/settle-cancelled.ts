@@ -1,4 +1,5 @@
-import type { ToolCallRow } from '../../models/rows.ts'
+import type { ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
+import { errorFacts } from '../observability/error-facts.ts'
 import { closingResults, noteClosed } from './close-calls.ts'
 import type { RunContext } from './run-context.ts'
 import { tellCancelled } from './turn-end.ts'
@@ -9,8 +10,9 @@ export async function settleCancelled(run: RunContext, open: readonly ToolCallRo
   const closed = closingResults(run, open, 'the turn was cancelled')
   await tellCancelled(run)
   await run.ports.rows.settleCancelled(run.claim, { shown, usageIds: run.shown?.usageIds ?? [], closed })
+  const stored: TranscriptMessage[] = []
   if (shown !== null) {
-    run.append(shown)
+    stored.push(run.append(shown))
     run.publish({
       type: 'message.finished',
       messageId: shown.id,
@@ -18,6 +20,17 @@ export async function settleCancelled(run: RunContext, open: readonly ToolCallRo
       finishReason: shown.finishReason,
     })
   }
-  noteClosed(run, open, closed)
+  stored.push(...noteClosed(run, open, closed))
   run.publish({ type: 'run.cancelled' })
+  await tellStored(run, stored)
+}
+
+/** The chat is given back already, so what a hook throws can't end anything any more. */
+async function tellStored(run: RunContext, stored: readonly TranscriptMessage[]): Promise<void> {
+  const { id, agent } = run.chat
+  for (const message of stored) {
+    await run.hooks.call('afterMessage', message).catch((error: unknown) => {
+      run.ports.observe({ type: 'hook.trouble', hook: 'afterMessage', chatId: id, agent, error: errorFacts(error) })
+    })
+  }
 }

@@ -1,4 +1,5 @@
 import { userMessage } from '../../models/new-message.ts'
+import type { MessageRow, QueuedMessageRow } from '../../models/rows.ts'
 import { factsOf, type RunContext } from './run-context.ts'
 
 /** Moves waiting messages into the transcript. False = one of them was unqueued meanwhile: look again. */
@@ -14,8 +15,8 @@ export async function takeQueued(
     queued.length > 0 && (await rows.takeQueued(run.claim, { queued, messages, startsTurn: move.startsTurn }))
   run.fresh = false
   if (!taken) return false
+  const stored = messages.map((message) => run.append(message))
   for (const [at, message] of messages.entries()) {
-    run.append(message)
     run.publish({ type: 'dequeued', queuedId: queued[at]?.id ?? '', messageId: message.id })
   }
   run.chat.turn += move.startsTurn ? 1 : 0
@@ -27,7 +28,14 @@ export async function takeQueued(
     messages: messages.length,
     startsTurn: move.startsTurn,
   })
+  for (const [at, row] of queued.entries()) await tellDequeued(run, stored[at], row)
   return true
+}
+
+async function tellDequeued(run: RunContext, message: MessageRow | undefined, queued: QueuedMessageRow): Promise<void> {
+  if (message === undefined || !run.hooks.has('afterDequeue')) return
+  const { records } = run.ports
+  await run.hooks.call('afterDequeue', records.message(message), records.queuedMessage(queued))
 }
 
 function remaining(run: RunContext, taken: number, which: 'steering' | 'all') {

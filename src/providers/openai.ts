@@ -1,3 +1,5 @@
+import type { ChatCompletionCreateParams } from 'openai/resources/chat/completions'
+import type { JsonObject } from '../../models/rows.ts'
 import { ConfigurationError } from '../errors.ts'
 import { readAnswerStream } from './answer-stream.ts'
 import { AttemptLimits } from './attempt-limits.ts'
@@ -31,6 +33,8 @@ export function openAiClient(options: OpenAiClientOptions): ModelClient {
   const provider = options.provider ?? 'openai'
   return {
     provider,
+    // What the SDK takes as a body is JSON.
+    render: (request) => render(provider, request) as unknown as JsonObject,
     async attempt(request, attempt) {
       const limits = new AttemptLimits(attempt.signal, attempt.timeoutMs)
       try {
@@ -41,6 +45,13 @@ export function openAiClient(options: OpenAiClientOptions): ModelClient {
       }
     },
   }
+}
+
+function render(provider: string, request: ModelRequest): ChatCompletionCreateParams {
+  if (request.payload !== undefined) return request.payload as unknown as ChatCompletionCreateParams
+  return renderRequest(request, {
+    outputLimitName: OPENAI_MODELS.has(provider) ? 'max_completion_tokens' : 'max_tokens',
+  })
 }
 
 let sdkLoaded: Promise<typeof import('openai')> | undefined
@@ -71,9 +82,7 @@ async function send(
       throw error
     }
   }
-  const body = renderRequest(request, {
-    outputLimitName: OPENAI_MODELS.has(provider) ? 'max_completion_tokens' : 'max_tokens',
-  })
+  const body = render(provider, request)
   const { default: OpenAI } = await loadSdk()
   const sdk = new OpenAI({ ...sdkOptions(options), fetch })
   const headers = { ...(options.apiKey === '' ? { authorization: null } : {}), ...attempt.headers }

@@ -73,6 +73,8 @@ export interface ModelRequest {
   readonly providerOptions?: JsonObject | undefined
   /** False asks for one JSON answer instead of a stream. */
   readonly streaming: boolean
+  /** The whole body as it is to be sent, in place of what everything above comes to. */
+  readonly payload?: JsonObject | undefined
 }
 
 /** Tokens of one attempt, cached input counted apart from `input`. Null = not reported, never 0 by guess. */
@@ -168,6 +170,8 @@ export interface ModelClient {
    * @throws {ProviderError} for everything that the model's side does wrong, a cut or silent stream included.
    */
   attempt(request: ModelRequest, options: AttemptOptions): Promise<Answer>
+  /** The body that a request comes to. Needed for `beforeRequest` hooks and `chat.render()`. */
+  render?(request: ModelRequest): JsonObject
 }
 
 /** USD per million tokens. A bucket without a price makes the cost of an attempt that used it unknown. */

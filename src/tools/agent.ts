@@ -1,5 +1,6 @@
-import type { CompactionSettings } from '../../models/rows.ts'
+import type { CompactionSettings, FallbackSettings } from '../../models/rows.ts'
 import type { ModelClient, Prices } from '../providers/provider.ts'
+import type { HookLists } from './hooks.ts'
 import type { Tool } from './tool.ts'
 import type { OnTurnEnd } from './turn-end.ts'
 
@@ -48,6 +49,10 @@ export interface Agent {
   readonly timeoutMs: number
   /** Limit on silence within a stream, in ms. */
   readonly idleMs: number
+  /** Models that are asked where its own fails; null = none. */
+  readonly fallbacks: FallbackSettings | null
+  /** What is called while its chats are run. They take a chat object, which this level knows nothing of. */
+  readonly hooks: HookLists<never>
   /** Takes a chat object, which this level knows nothing of. */
   readonly onTurnEnd: OnTurnEnd<never> | null
 }

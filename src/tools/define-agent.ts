@@ -4,6 +4,8 @@ import type { ModelClient, Prices } from '../providers/provider.ts'
 import type { Agent, Broadcast } from './agent.ts'
 import { type CompactionOptions, compactionOptions } from './compaction-options.ts'
 import { checkDefinition, definitionLabel, LONGEST_TIMEOUT_MS } from './definition.ts'
+import { type FallbackModel, type FallbackOptions, fallbacksSchema } from './fallback.ts'
+import { type HookDefinitions, hooksSchema } from './hooks.ts'
 import type { Tool } from './tool.ts'
 import type { OnTurnEnd } from './turn-end.ts'
 
@@ -59,6 +61,19 @@ export interface AgentDefinition<Chat = never> {
   /** Limit on silence within a stream, in ms. Default 60 s. */
   readonly idleMs?: number | undefined
   /**
+   * Models that are asked in order where its own fails, ids or `{ model, provider }`; `{ models, on }` says after which
+   * errors. A chat's own `withFallbacks` beats it. (S87, S90)
+   */
+  readonly fallbacks?:
+    | readonly (string | FallbackModel)[]
+    | ({ readonly models: readonly (string | FallbackModel)[] } & FallbackOptions)
+    | null
+    | undefined
+  /**
+   * What is called while its chats are run, by every process that runs them: for each hook a function, or a list of them.
+   */
+  readonly hooks?: HookDefinitions<Chat> | undefined
+  /**
    * Called when a turn of one of the agent's chats was answered, failed for good or was cancelled, in the process that ran
    * it and while it holds the chat: read the chat, tell others, enqueue other work; what it writes to the chat itself is
    * queued for the next turn. At least once: a process that dies before it gave the chat back is followed by one that
@@ -107,6 +122,10 @@ const definitionSchema = z.strictObject(
     compaction: compactionOptions.default(false),
     timeoutMs: milliseconds.default(900_000),
     idleMs: milliseconds.default(60_000),
+    fallbacks: z
+      .preprocess((given) => (Array.isArray(given) ? { models: given } : given), fallbacksSchema.nullish())
+      .default(null),
+    hooks: hooksSchema.default({}),
     onTurnEnd: z.custom<OnTurnEnd<never>>((value) => typeof value === 'function', 'must be a function').nullish(),
   },
   { error: (issue) => (issue.code === 'invalid_type' ? 'the definition must be an object' : undefined) },
@@ -151,6 +170,8 @@ export function defineAgent<Chat>(definition: AgentDefinition<Chat>): Agent {
     compaction: checked.compaction && Object.freeze(checked.compaction),
     timeoutMs: checked.timeoutMs,
     idleMs: checked.idleMs,
+    fallbacks: checked.fallbacks ?? null,
+    hooks: checked.hooks,
     onTurnEnd: checked.onTurnEnd ?? null,
   })
 }

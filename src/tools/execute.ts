@@ -83,12 +83,15 @@ function resultOfEnding(tool: Tool, ending: Ending<Entry>, signal: AbortSignal):
   const entry = ending.value
   if (entry.kind === 'refused') return { outcome: 'failed', content: invalidArguments(tool.name, entry.message) }
   if (entry.kind === 'stopped') return { outcome: 'interrupted', content: notStartedCall(tool.name, STOPPED) }
-  return resultOf(entry.value)
+  return { ...resultOf(entry.value), returned: entry.value }
 }
 
 function resultOfThrow(tool: Tool, error: unknown, signal: AbortSignal): ToolResult {
   // Meant for the model, and an end of the call like any other, even after a stop.
-  if (error instanceof ToolError) return { outcome: 'failed', content: errorText(messageOf(error)) }
+  if (error instanceof ToolError) {
+    const message = messageOf(error)
+    return { outcome: 'failed', content: errorText(message), returned: { error: message } }
+  }
   if (signal.aborted) return { outcome: 'interrupted', content: interruptedCall(tool.name, STOPPED) }
   if (tool.onError === 'report') return { outcome: 'failed', content: errorText(messageOf(error)) }
   return { outcome: 'interrupted', content: interruptedCall(tool.name, messageOf(error)), raise: error }

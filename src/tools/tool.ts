@@ -110,6 +110,8 @@ export type ToolResult = {
   readonly outcome: 'succeeded' | 'failed' | 'interrupted'
   /** The text that the model gets. */
   readonly content: string
+  /** Set when the tool ended by itself: what it returned, or `{ error }` where it threw a `ToolError`. */
+  readonly returned?: unknown
   /** Set when the run must end with this error once the result is stored. */
   readonly raise?: unknown
 }

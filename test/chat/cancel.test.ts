@@ -33,7 +33,7 @@ onEachDatabase('A cancelled turn', (kind) => {
     await mill.close()
   }
 
-  it('ends a generate() too that no message asked for: the model is asked once (S62)', async () => {
+  it('ends a generate() too that no message asked for: the model is asked once (E32)', async () => {
     const answers = gate(text('Too late'))
     await bench.script([text('Hello'), answers, text('Once more')])
     const { chat, other } = await twoProcesses({})

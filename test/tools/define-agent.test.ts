@@ -39,6 +39,8 @@ describe('defineAgent', () => {
       prices: null,
       contextWindow: null,
       compaction: false,
+      fallbacks: null,
+      hooks: {},
       timeoutMs: 900_000,
       idleMs: 60_000,
       onTurnEnd: null,
@@ -67,6 +69,8 @@ describe('defineAgent', () => {
       timeoutMs: 5000,
       contextWindow: 1000,
       compaction: { at: 0.8, keep: 2 },
+      fallbacks: { models: [{ model: 'other' }] },
+      hooks: { afterMessage: [() => {}] },
       idleMs: 1000,
       onTurnEnd: null,
     }

@@ -1,5 +1,4 @@
 import * as z from 'zod'
-import type { NewMessage } from '../../../models/turns.ts'
 import { BadRequestError } from '../../../src/errors.ts'
 import { defineAgent, defineTool, ServerError, ToolError } from '../../../src/index.ts'
 import type { LoopPorts } from '../../../src/loop/run-context.ts'
@@ -71,8 +70,12 @@ export class Stage {
         temperature: null,
         maxOutputTokens: null,
         compaction: null,
+        fallbacks: null,
+        clientFor: () => client,
         tools,
       }),
+      chatOf: () => null,
+      records: noRecords,
       hasAgent: () => true,
       requiresApproval: (_chat, name) => name === 'gated',
       tellTurnEnd: async () => {},
@@ -157,4 +160,12 @@ function answer(text: string, toolCalls: readonly AnswerToolCall[]): Answer {
   }
 }
 
-export type { NewMessage }
+/** Only hooks ask for records, and there are none. */
+const noRecords: LoopPorts['records'] = {
+  message: () => unexpected(),
+  queuedMessage: () => unexpected(),
+}
+
+function unexpected(): never {
+  throw new Error('nobody asks for records here')
+}
