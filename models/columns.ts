@@ -51,6 +51,8 @@ export const messageColumns: Columns<MessageRow> = {
   citations: ['citations', 'json'],
   finishReason: ['finish_reason', 'text'],
   outcome: ['outcome', 'text'],
+  encoding: ['encoding', 'text'],
+  cacheUntilHere: ['cache_until_here', 'json'],
   summaryThrough: ['summary_through', 'int'],
   createdAt: ['created_at', 'time'],
   updatedAt: ['updated_at', 'time'],

@@ -31,6 +31,8 @@ export function defineMessage(sequelize: Sequelize, tableName: string, own?: Own
       citations: jsonColumn(),
       finishReason: wordColumn(),
       outcome: wordColumn(),
+      encoding: wordColumn(),
+      cacheUntilHere: jsonColumn(),
       summaryThrough: numberColumn(),
       createdAt: timeColumn(),
       updatedAt: timeColumn(),

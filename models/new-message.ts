@@ -1,19 +1,27 @@
+import type { MessageRow } from './rows.ts'
 import type { NewMessage } from './turns.ts'
 
-/** A user message, ready to be inserted. */
-export function userMessage(chatId: string, id: string, content: string | null): NewMessage {
+/** A message, ready to be inserted; what is left out is null. */
+export function newMessage(
+  message: Pick<NewMessage, 'id' | 'chatId' | 'role'> & Partial<Omit<MessageRow, 'position' | 'updatedAt'>>,
+): NewMessage {
   return {
-    id,
-    chatId,
-    role: 'user',
-    content,
-    createdAt: new Date(),
+    content: null,
     thinkingText: null,
     thinkingSignature: null,
     rawReasoning: null,
     citations: null,
     finishReason: null,
     outcome: null,
+    encoding: null,
     summaryThrough: null,
+    cacheUntilHere: null,
+    createdAt: new Date(),
+    ...message,
   }
+}
+
+/** A user message, ready to be inserted. */
+export function userMessage(chatId: string, id: string, content: string | null): NewMessage {
+  return newMessage({ id, chatId, role: 'user', content })
 }

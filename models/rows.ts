@@ -38,6 +38,64 @@ export type ChatSettings = {
   compaction?: CompactionSettings | false
   /** Models that are asked where the chat's own fails. */
   fallbacks?: FallbackSettings
+  /** Put into the request body as they are. */
+  providerOptions?: JsonObject
+  /** What the provider is told about who asks. */
+  endUser?: string
+  /** What answers have to look like. */
+  schema?: OutputSchema
+  /** How tools are offered and run. */
+  toolOptions?: ToolOptions
+  /** How the model is to reason; false: not at all. */
+  thinking?: ThinkingSettings | false
+  /** False: sources that a provider names are not kept. */
+  citations?: boolean
+  /** How the provider's prompt cache is used; false: not asked for. */
+  caching?: CachingSettings | false
+}
+
+/** What answers have to look like. */
+export type OutputSchema = {
+  /** What the provider gets it under. */
+  name: string
+  /** What it describes, for the model. */
+  description?: string
+  /** JSON Schema of an object. */
+  schema: JsonObject
+  /** Whether the provider is to guarantee the shape. */
+  strict?: boolean
+}
+
+/** How tools are offered and run; what is missing is as the agent says. */
+export type ToolOptions = {
+  /** `auto`, `none`, `required`, or the name of the tool that must be called. A forced choice holds for the first round of a turn. */
+  choice?: string
+  /** `one` (or 1): one call an answer. A number above: of an answer's calls so many run. `many`: no limit. */
+  calls?: 'many' | 'one' | number
+  /** How many calls of one round run at the same time; true = 8, false = 1. */
+  concurrency?: boolean | number
+  /** The same as a number; it wins. */
+  workers?: number
+  /** Most tool rounds of one turn. */
+  rounds?: number
+}
+
+/** How a model is to reason; what is missing is as the provider does it. */
+export type ThinkingSettings = {
+  /** How hard. */
+  effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh'
+  /** How many tokens at most, where the wire can say so. */
+  budget?: number
+  /** `omitted`: what the model thinks is neither shown nor kept as text. */
+  display?: 'summarized' | 'omitted'
+}
+
+/** How the provider's prompt cache is used. */
+export type CachingSettings = {
+  /** What requests that share a beginning have in common. Default: the chat's id. */
+  key?: string
+  /** How long the provider is to keep it. */
+  retention?: 'in-memory' | '24h'
 }
 
 /** Models that are asked in order where the chat's own fails, and after which errors. */
@@ -150,6 +208,10 @@ export interface MessageRow {
   finishReason: string | null
   /** Of tool results: how the call ended. */
   outcome: ToolOutcome | null
+  /** Of tool results: whether the content is the text that the tool returned, or JSON. Null for other messages, and where nobody knows. */
+  encoding: ToolEncoding | null
+  /** Whether the provider is to keep the prompt up to here in its cache, and for how long; null = not asked for. */
+  cacheUntilHere: CacheBoundary | null
   /** Of summaries: the position up to which this one stands for the transcript, system messages aside. Null for every other message. */
   summaryThrough: number | null
   /** When the row was written. */
@@ -160,6 +222,12 @@ export interface MessageRow {
 
 /** How a tool call ended: it ran, it ran and reported an error, someone denied it, or it never finished. */
 export type ToolOutcome = 'succeeded' | 'failed' | 'denied' | 'interrupted'
+
+/** How the content of a tool result is written. */
+export type ToolEncoding = 'text' | 'json'
+
+/** The end of a part of the prompt that the provider is to keep; `ttl` in the provider's words, as `5m` or `1h`. */
+export type CacheBoundary = true | { ttl: string }
 
 /** One row of `tool_calls`, ordered by `position` within its message. */
 export interface ToolCallRow {

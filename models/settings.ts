@@ -2,8 +2,8 @@ import type { Transaction } from 'sequelize'
 import { v7 as uuid } from 'uuid'
 import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
-import { userMessage } from './new-message.ts'
-import type { ChatRow, ChatSettings } from './rows.ts'
+import { newMessage } from './new-message.ts'
+import type { CacheBoundary, ChatRow, ChatSettings, MessageRow } from './rows.ts'
 import { insertMessages } from './turns.ts'
 
 /** Settings that a verb stores along with what it does. */
@@ -12,7 +12,17 @@ export interface PendingSettings {
   readonly provider?: string | null
   readonly settings?: ChatSettings
   /** The system messages that the chat is to have: replaced in place where they can be. */
-  readonly instructions?: readonly string[]
+  readonly instructions?: readonly Instruction[]
+}
+
+/** What one system message says. */
+export interface Instruction {
+  readonly content: string
+  readonly cacheUntilHere: CacheBoundary | null
+}
+
+export function instructionOf({ content, cacheUntilHere }: MessageRow): Instruction {
+  return { content: content ?? '', cacheUntilHere }
 }
 
 /**
@@ -46,20 +56,23 @@ export async function savePending(
 async function saveInstructions(
   db: Database,
   chat: ChatRow,
-  instructions: readonly string[],
+  instructions: readonly Instruction[],
   transaction: Transaction,
 ): Promise<void> {
   const stored = await db.read(
-    `SELECT id, content FROM ${db.tables.messages} WHERE chat_id = $chatId AND role = 'system' ORDER BY position`,
+    `SELECT id, content, cache_until_here AS boundary FROM ${db.tables.messages} WHERE chat_id = $chatId AND role = 'system' ORDER BY position`,
     { chatId: chat.id },
     transaction,
   )
   const kept = stored.slice(0, instructions.length)
   for (const [at, row] of kept.entries()) {
-    if (row.content === instructions[at]) continue
+    const said = instructions[at]
+    const boundary = said?.cacheUntilHere ? JSON.stringify(said.cacheUntilHere) : null
+    const stored = row.boundary === null ? null : JSON.stringify(db.dialect.readJson(row.boundary))
+    if (row.content === said?.content && stored === boundary) continue
     await db.write(
-      `UPDATE ${db.tables.messages} SET content = $content, updated_at = ${db.dialect.now} WHERE id = $id`,
-      { id: row.id as string, content: instructions[at] ?? '' },
+      `UPDATE ${db.tables.messages} SET content = $content, cache_until_here = $boundary, updated_at = ${db.dialect.now} WHERE id = $id`,
+      { id: row.id as string, content: said?.content ?? '', boundary },
       transaction,
     )
   }
@@ -73,16 +86,16 @@ async function saveInstructions(
 async function insertSystemMessages(
   db: Database,
   chat: ChatRow,
-  contents: readonly string[],
+  added: readonly Instruction[],
   transaction: Transaction,
 ): Promise<void> {
-  if (contents.length === 0) return
+  if (added.length === 0) return
   await db.write(
     `UPDATE ${db.tables.chats} SET next_position = next_position + $added WHERE id = $chatId`,
-    { chatId: chat.id, added: contents.length },
+    { chatId: chat.id, added: added.length },
     transaction,
   )
-  const rows = contents.map((content) => ({ ...userMessage(chat.id, uuid(), content), role: 'system' as const }))
+  const rows = added.map((instruction) => newMessage({ id: uuid(), chatId: chat.id, role: 'system', ...instruction }))
   await insertMessages(db, rows, transaction)
 }
 
@@ -95,4 +108,27 @@ export async function saveSettings(
 ): Promise<void> {
   const { chat } = await lockChat(db, chatId, transaction)
   await savePending(db, chat, pending, transaction)
+}
+
+/**
+ * Marks the end of the transcript as a boundary of the prompt cache. False = there is no message.
+ */
+export async function markBoundary(
+  db: Database,
+  chat: ChatRow,
+  boundary: CacheBoundary,
+  transaction: Transaction,
+): Promise<boolean> {
+  const [last] = await db.read(
+    `SELECT id FROM ${db.tables.messages} WHERE chat_id = $chatId AND summary_through IS NULL ORDER BY position DESC LIMIT 1`,
+    { chatId: chat.id },
+    transaction,
+  )
+  if (last === undefined) return false
+  await db.write(
+    `UPDATE ${db.tables.messages} SET cache_until_here = $boundary, updated_at = ${db.dialect.now} WHERE id = $id`,
+    { id: last.id as string, boundary: JSON.stringify(boundary) },
+    transaction,
+  )
+  return true
 }

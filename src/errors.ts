@@ -187,6 +187,11 @@ export class ArgumentError extends UsageError {
 export class ConfigurationError extends UsageError {
   readonly code: string = 'configuration'
 }
+/** The tool that a chat must call is none that it offers.
+ * @remarks Name one of its tools, or offer the tool. */
+export class InvalidToolChoiceError extends ArgumentError {
+  override readonly code = 'argument.tool_choice'
+}
 /** The database has no tables, or not all of them.
  * @remarks Run `threadmill migrate`, then start the process again. */
 export class NotMigratedError extends ConfigurationError {

@@ -10,6 +10,8 @@ export type { QueuedMessageRecord } from '../models/queued-message.ts'
 export type {
   Approval,
   Bell,
+  CacheBoundary,
+  CachingSettings,
   ChatRow,
   ChatSettings,
   CompactionSettings,
@@ -18,9 +20,13 @@ export type {
   Json,
   JsonObject,
   MessageRow,
+  OutputSchema,
   QueuedMessageRow,
   Role,
+  ThinkingSettings,
   ToolCallRow,
+  ToolEncoding,
+  ToolOptions,
   ToolOutcome,
   TranscriptMessage,
   UsageOperation,
@@ -36,17 +42,24 @@ export type { Pool } from '../workers/pool.ts'
 export { RunToolsJob } from '../workers/run-tools.ts'
 export type { AddedMessageInput } from './chat/added-message.ts'
 export { type AskLaterOptions, type AskOptions, Chat } from './chat/chat.ts'
-export type { InTransaction, Message } from './chat/chat-handle.ts'
+export type { InTransaction } from './chat/chat-handle.ts'
 export type { DecideOptions, ToolCallOrId, WakeOptions } from './chat/chat-requests.ts'
-export type { FallbackArguments } from './chat/chat-settings.ts'
+export type {
+  FallbackArguments,
+  InstructionOptions,
+  PersistOptions,
+  ToolOptionsInput,
+} from './chat/chat-settings.ts'
 export type { Chats, CreateOptions, NewChat } from './chat/chats.ts'
 export type { Diagnosis, WaitsFor } from './chat/diagnose.ts'
 export type { Advice } from './chat/diagnosis-advice.ts'
+export type { Message } from './chat/message.ts'
 export { defineAgent } from './chat/turn-ends.ts'
 export * from './errors.ts'
 export type { ChatEvent, EventToolCall, LiveEvent } from './events/event.ts'
 export type { EventsOptions, History } from './events/options.ts'
 export type { EventReader } from './events/reader.ts'
+export type { ContextFor } from './loop/contexts.ts'
 export type { Chunk, OnChunk } from './loop/run-context.ts'
 export type { ErrorFacts } from './observability/error-facts.ts'
 export type { Observation } from './observability/observation.ts'
@@ -75,7 +88,11 @@ export type { AgentDefinition } from './tools/define-agent.ts'
 export { defineTool, type ToolDefinition } from './tools/define-tool.ts'
 export type { Fallback, FallbackModel, FallbackOptions } from './tools/fallback.ts'
 export type { HookDefinitions, HookName, HookProgress, Hooks } from './tools/hooks.ts'
+export type { ModelContext } from './tools/model-context.ts'
+export type { NamedSchema, SchemaInput } from './tools/output-schema.ts'
 export type { ArgumentsOf, ToolParameters } from './tools/parameters.ts'
+export type { AgentSettings, SettingName } from './tools/settings.ts'
+export type { FallbacksInput, SettingsInput } from './tools/settings-input.ts'
 export type {
   ApprovalResolver,
   OnInterrupted,

@@ -20,6 +20,7 @@ import { Claims } from './claims/claims.ts'
 import { Renewer } from './claims/renewer.ts'
 import { type LiveEvents, liveEvents } from './events/live-events.ts'
 import { configure, defaultClients, type Equipment, toolsOf } from './loop/configure.ts'
+import { type ContextFor, contexts } from './loop/contexts.ts'
 import { databaseRows } from './loop/database-rows.ts'
 import { realClock } from './loop/real-clock.ts'
 import type { LoopPorts } from './loop/run-context.ts'
@@ -67,11 +68,15 @@ const nothingStarted = { redisUrl: null, stop: async () => {} }
 const heartbeatLimitMs = 20 * 60_000
 
 /** @throws {ConfigurationError} for names that clash. */
-export function equip(agents: readonly Agent[], tools: readonly Tool[]): Omit<Equipment, 'model' | 'clientFor'> {
+export function equip(
+  agents: readonly Agent[],
+  tools: readonly Tool[],
+  contextFor: ContextFor | undefined,
+): Omit<Equipment, 'model' | 'clientFor'> {
   const registered = agentRegistry(agents)
   for (const agent of agents) toolRegistry(agent, tools)
   toolRegistry(null, tools)
-  return { agents: registered, tools, defaultAgent: defineAgent({ name: 'default' }) }
+  return { agents: registered, tools, defaultAgent: defineAgent({ name: 'default' }), contextFor: contexts(contextFor) }
 }
 
 /** What is opened by, beside the settings. */
@@ -183,6 +188,7 @@ export async function open(
     publish: (chatId, event) => events.publisher.publish(chatId, 0, event),
     readEvents: (chatId, options) => events.readers.read(chatId, options),
     agentOf: ({ agent }) => (agent === null ? equipment.defaultAgent : (equipment.agents.get(agent) ?? null)),
+    toolsOf: (chat) => toolsOf(equipment, chat),
     toolNames: (chat) => new Set(toolsOf(equipment, chat).keys()),
   }
   return {

@@ -13,6 +13,7 @@ import { RunToolsJob } from '../workers/run-tools.ts'
 import { Sweeper } from '../workers/sweep.ts'
 import { Chats } from './chat/chats.ts'
 import { ConfigurationError } from './errors.ts'
+import type { ContextFor } from './loop/contexts.ts'
 import { missingAgent } from './loop/ending.ts'
 import { probeSource } from './observability/health.ts'
 import type { ObservabilityOptions } from './observability/open.ts'
@@ -28,6 +29,11 @@ export interface ConnectOptions extends SettingsOptions, ObservabilityOptions {
   readonly agents?: readonly Agent[] | undefined
   /** Tools that chats can be given by name, beside those of their agents. */
   readonly tools?: readonly Tool[] | undefined
+  /**
+   * Says what a chat asks its models with and no row may hold: a tenant's own key, endpoint, headers or client. Called at the begin of
+   * each run in this process; null = as configured.
+   */
+  readonly contextFor?: ContextFor | undefined
   /** Bring the tables up to date before anything else. Default false: tables that are not are refused. */
   readonly migrate?: boolean | undefined
   /**
@@ -103,10 +109,10 @@ export class Threadmill {
    * @throws {UnreachableError} when the database or Redis does not answer.
    */
   static async connect(options: ConnectOptions = {}): Promise<Threadmill> {
-    const { agents, tools, migrate: migrates, observe, sequelize, redis, extend, ...rest } = options
+    const { agents, tools, contextFor, migrate: migrates, observe, sequelize, redis, extend, ...rest } = options
     const { logger, onObservation, metrics, tracing, observeContent, ...settings } = rest
     const observability = { logger, onObservation, metrics, tracing, observeContent }
-    const equipped = equip(agents ?? [], tools ?? [])
+    const equipped = equip(agents ?? [], tools ?? [], contextFor)
     const provided = { database: sequelize !== undefined, redis: redis !== undefined }
     const own = { sequelize, redis, isUrlBeside: settings.databaseUrl !== undefined }
     if (redis !== undefined && settings.redisUrl !== undefined) {

@@ -2,9 +2,18 @@ import { conversations } from './0001-conversations.ts'
 import { compaction } from './0002-compaction.ts'
 import { turnEnds } from './0003-turn-ends.ts'
 import { backlog } from './0004-backlog.ts'
+import { cacheBoundaries } from './0005-cache-boundaries.ts'
+import { resultEncoding } from './0006-result-encoding.ts'
 import type { Migration } from './migration.ts'
 
 export type { Migration, MigrationContext } from './migration.ts'
 
 /** Every step of the schema, in order. */
-export const migrations: readonly Migration[] = [conversations, compaction, turnEnds, backlog]
+export const migrations: readonly Migration[] = [
+  conversations,
+  compaction,
+  turnEnds,
+  backlog,
+  cacheBoundaries,
+  resultEncoding,
+]

@@ -1,6 +1,7 @@
 import { v7 as uuid } from 'uuid'
 import * as z from 'zod'
 import type { AddedMessage } from '../../models/adding.ts'
+import { newMessage } from '../../models/new-message.ts'
 import type { ToolCallRow } from '../../models/rows.ts'
 import { freshCallId } from '../../models/turns.ts'
 import { ArgumentError } from '../errors.ts'
@@ -84,20 +85,16 @@ export function messageToAdd(chatId: string, input: AddedMessageInput): Omit<Add
   const given = parsed.data
   const id = uuid()
   const createdAt = new Date()
-  const message = {
+  const message = newMessage({
     id,
     chatId,
     role: given.role,
     content: given.content ?? null,
     thinkingText: given.role === 'assistant' ? (given.thinking ?? null) : null,
-    thinkingSignature: null,
-    rawReasoning: null,
-    citations: null,
     finishReason: given.role === 'assistant' ? (given.finishReason ?? null) : null,
-    outcome: given.role === 'tool' ? (given.isError === true ? ('failed' as const) : ('succeeded' as const)) : null,
-    summaryThrough: null,
+    outcome: given.role === 'tool' ? (given.isError === true ? 'failed' : 'succeeded') : null,
     createdAt,
-  }
+  })
   const requested = given.role === 'assistant' ? (given.toolCalls ?? []) : []
   const toolCalls = requested.map(
     (call, position): ToolCallRow => ({

@@ -4,13 +4,15 @@ import { chatNotFound } from '../../models/claims.ts'
 import type { Database } from '../../models/database.ts'
 import type { Models } from '../../models/index.ts'
 import type { ChatRow, TranscriptMessage } from '../../models/rows.ts'
-import type { PendingSettings } from '../../models/settings.ts'
+import { type Instruction, instructionOf, type PendingSettings } from '../../models/settings.ts'
 import { type ChatLook, lookAtChat, readRecent, readTranscript } from '../../models/transcript.ts'
 import type { LiveEvent } from '../events/event.ts'
 import type { EventsOptions } from '../events/options.ts'
 import type { EventReader } from '../events/reader.ts'
 import type { LoopPorts } from '../loop/run-context.ts'
 import type { Agent } from '../tools/agent.ts'
+import type { Tool } from '../tools/tool.ts'
+import { asMessage, type Message } from './message.ts'
 import { PendingConfiguration } from './pending-configuration.ts'
 
 /** What a chat object works with. */
@@ -23,6 +25,8 @@ export interface ChatDependencies {
   readonly readEvents: (chatId: string, options: EventsOptions) => EventReader
   /** The agent of a chat; null where this process lacks it. */
   readonly agentOf: (chat: ChatRow) => Agent | null
+  /** The tools that this process has for a chat, by name. */
+  readonly toolsOf: (chat: ChatRow) => ReadonlyMap<string, Tool>
   /** The names of the tools that may stand in a chat's settings. */
   readonly toolNames: (chat: ChatRow) => ReadonlySet<string>
 }
@@ -35,9 +39,6 @@ export interface InTransaction {
    */
   readonly transaction?: Transaction | undefined
 }
-
-/** One message of a transcript, with the calls that it requested. */
-export type Message = TranscriptMessage
 
 /** What every part of a chat's API stands on: the row, and the way to the rest. */
 export abstract class ChatHandle {
@@ -69,7 +70,7 @@ export abstract class ChatHandle {
 
   /** The transcript in its order; summaries, whose `summaryThrough` is not null, among the messages that they came after. */
   async messages(): Promise<Message[]> {
-    return readTranscript(this.deps.db, this.id)
+    return (await readTranscript(this.deps.db, this.id)).map(asMessage)
   }
 
   /**
@@ -95,10 +96,10 @@ export abstract class ChatHandle {
     else onceCommitted(transaction, tell)
   }
 
-  private async systemTexts(transaction: Transaction): Promise<string[]> {
+  private async systemTexts(transaction: Transaction): Promise<Instruction[]> {
     return (await readTranscript(this.deps.db, this.id, transaction))
       .filter((message) => message.role === 'system')
-      .map((message) => message.content ?? '')
+      .map(instructionOf)
   }
 
   protected async look(): Promise<ChatLook> {
@@ -108,7 +109,7 @@ export abstract class ChatHandle {
   }
 
   /** What decisions rest on: what a summary stands for is not read. */
-  protected async read(): Promise<{ look: ChatLook; transcript: Message[] }> {
+  protected async read(): Promise<{ look: ChatLook; transcript: TranscriptMessage[] }> {
     const look = await this.look()
     return { look, transcript: await readRecent(this.deps.db, this.id, look.summaryThrough) }
   }

@@ -1,5 +1,5 @@
 import { recordOf } from '../../models/index.ts'
-import type { ChatRow, Failure, JsonObject, ToolCallRow } from '../../models/rows.ts'
+import type { ChatRow, Failure, JsonObject, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
 import type { ToolCallRecord } from '../../models/tool-call.ts'
 import { readRecent } from '../../models/transcript.ts'
 import { readUsages } from '../../models/usages.ts'
@@ -10,10 +10,10 @@ import { renderedBy } from '../loop/model-target.ts'
 import { RunHooks } from '../loop/run-hooks.ts'
 import { hasPendingWork, isWaiting, openCalls } from '../loop/transcript.ts'
 import { type ChatCost, type ChatTokens, sumCost, sumTokens } from '../usage/totals.ts'
-import type { Message } from './chat-handle.ts'
 import { ChatSettings } from './chat-settings.ts'
 import type { Diagnosis } from './diagnose.ts'
 import { readDiagnosis } from './diagnosis.ts'
+import type { Message } from './message.ts'
 
 /** What can be asked about a chat. Everything is read anew, from any process. */
 export abstract class ChatReadings extends ChatSettings {
@@ -27,8 +27,7 @@ export abstract class ChatReadings extends ChatSettings {
     const stored = await readRecent(this.deps.db, this.id, summaryThrough)
     const { row, transcript } = await this.pending.preview(chat, stored)
     const { ports } = this.deps
-    const order = { chatId: this.id, verb: 'generate', by: 'caller', tools: this.pending.tools } as const
-    const configuration = ports.configure(row, order)
+    const configuration = await ports.configure(row, { caller: this.caller() })
     const hooks = new RunHooks([configuration.agent.hooks, this.ownHooks], () => this)
     const payload = renderedBy(configuration.client, modelRequest({ configuration, transcript }))
     await hooks.call('beforeRequest', payload)
@@ -72,7 +71,7 @@ export abstract class ChatReadings extends ChatSettings {
     return this.waitsOutside(look.chat, transcript) && open.some((call) => this.awaitsApproval(look.chat, call))
   }
 
-  private waitsOutside(chat: ChatRow, transcript: readonly Message[]): boolean {
+  private waitsOutside(chat: ChatRow, transcript: readonly TranscriptMessage[]): boolean {
     const open = openCalls(transcript)
     return open.length > 0 && open.every((call) => isWaiting(call) || this.awaitsApproval(chat, call))
   }

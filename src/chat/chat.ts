@@ -2,8 +2,10 @@ import { v7 as uuid } from 'uuid'
 import { addMessage } from '../../models/adding.ts'
 import { chatNotFound } from '../../models/claims.ts'
 import { recordOf } from '../../models/index.ts'
+import { lockChat } from '../../models/lock.ts'
 import type { MessageRecord } from '../../models/message.ts'
 import { userMessage } from '../../models/new-message.ts'
+import { markBoundary, savePending } from '../../models/settings.ts'
 import { type Staged, stageMessage } from '../../models/staging.ts'
 import { ArgumentError, MissingAgentError } from '../errors.ts'
 import { type RunResult, run } from '../loop/run.ts'
@@ -12,8 +14,9 @@ import type { LoopPorts, OnChunk, RunOrder, Verb } from '../loop/run-context.ts'
 import { latestMessage } from '../loop/transcript.ts'
 import { type CompactOptions, compactOptions, problemsOf } from '../tools/compaction-options.ts'
 import { type AddedMessageInput, messageToAdd } from './added-message.ts'
-import type { InTransaction, Message } from './chat-handle.ts'
+import type { InTransaction } from './chat-handle.ts'
 import { ChatRequests, requireText } from './chat-requests.ts'
+import { asMessage, type Message } from './message.ts'
 
 /** What goes with a question. */
 export interface AskOptions {
@@ -90,8 +93,8 @@ export class Chat extends ChatRequests {
    */
   async complete(onChunk?: OnChunk): Promise<Message | null> {
     const result = await this.#run('complete', onChunk)
-    const latest = result.kind === 'ended' ? result.latest : null
-    return latest ?? latestMessage(await this.messages())
+    const latest = (result.kind === 'ended' ? result.latest : null) ?? latestMessage(await this.messages())
+    return latest && asMessage(latest)
   }
 
   /**
@@ -136,16 +139,15 @@ export class Chat extends ChatRequests {
       })
     }
     const result = await this.#hold((ports) => runCompaction(ports, { ...this.#order(), options: parsed.data }))
-    return result.kind === 'ended' ? result.message : null
+    return result.kind === 'ended' && result.message !== null ? asMessage(result.message) : null
   }
 
   #run(verb: Verb, onChunk?: OnChunk): Promise<RunResult> {
     return this.#hold((ports) => run(ports, { ...this.#order(), verb, onChunk }))
   }
 
-  #order(): Pick<RunOrder, 'chatId' | 'tools' | 'caller'> & { readonly by: 'caller' } {
-    const { id: chatId, ownHooks: hooks } = this
-    return { chatId, by: 'caller', tools: this.pending.tools, caller: { hooks, chat: this } }
+  #order(): Pick<RunOrder, 'chatId' | 'caller'> & { readonly by: 'caller' } {
+    return { chatId: this.id, by: 'caller', caller: this.caller() }
   }
 
   /** Stores what is pending, and notes that this object runs its chat as long as `work` does. */
@@ -160,6 +162,27 @@ export class Chat extends ChatRequests {
     } finally {
       if (own) this.isRunningHere = false
     }
+  }
+
+  /**
+   * Marks the latest message as the end of a part of the prompt that the provider is to keep in its cache, after storing what is
+   * pending: `await chat.withInstructions(text).cacheUntilHere({ ttl: '1h' })`. Sent where the wire knows such marks (OpenRouter,
+   * Anthropic-compatible servers); others cache by themselves. (S103)
+   * @param options.ttl how long it is to be kept, in the provider's words: `5m`, `1h`.
+   * @throws {ArgumentError} for a chat without messages, or another `ttl`.
+   */
+  async cacheUntilHere(options: { readonly ttl?: string } = {}): Promise<this> {
+    const boundary = this.pending.boundary(options.ttl === undefined ? true : { ttl: options.ttl }) ?? true
+    const { db } = this.deps
+    await this.storePending(async (pending, transaction) => {
+      const { chat } = await lockChat(db, this.id, transaction)
+      await savePending(db, chat, pending, transaction)
+      if (await markBoundary(db, chat, boundary, transaction)) return
+      throw new ArgumentError(`Chat ${this.id} has no message yet that the provider's cache could end at.`, {
+        chatId: this.id,
+      })
+    })
+    return this
   }
 
   /**
@@ -198,7 +221,7 @@ export class Chat extends ChatRequests {
 }
 
 function producedBy(result: RunResult): Message | null {
-  return result.kind === 'ended' ? result.produced : null
+  return result.kind === 'ended' && result.produced !== null ? asMessage(result.produced) : null
 }
 
 function missingAgent(chatId: string, agent: string): MissingAgentError {

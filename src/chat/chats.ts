@@ -9,11 +9,12 @@ import { insertChat } from '../../models/staging.ts'
 import { lookAtChat } from '../../models/transcript.ts'
 import { ArgumentError, MissingAgentError } from '../errors.ts'
 import type { Agent } from '../tools/agent.ts'
+import { type SettingsInput, settingsShape, storedSettings } from '../tools/settings-input.ts'
 import { Chat } from './chat.ts'
 import type { ChatDependencies, InTransaction } from './chat-handle.ts'
 
 /** What a new chat is made with. */
-export interface NewChat {
+export interface NewChat extends SettingsInput {
   /** The agent that runs it; left out, the configured model without tools or instructions of its own. */
   readonly agent?: string | Pick<Agent, 'name'> | undefined
   /** The model to ask in place of the agent's. */
@@ -40,6 +41,7 @@ const schema = z.strictObject({
   model: word.optional(),
   provider: word.optional(),
   owner: word.optional(),
+  ...settingsShape,
 })
 
 /** The conversations of a database: `mill.chats`. */
@@ -84,7 +86,7 @@ export class Chats {
       model: model ?? null,
       provider: provider ?? null,
       owner: owner ?? null,
-      settings: {},
+      settings: storedSettings(parsed.data),
     }
     if (join === undefined) await insertChat(db, row)
     else await db.transaction((transaction) => insertChat(db, row, transaction), join)

@@ -1,13 +1,15 @@
 import type { Transaction } from 'sequelize'
+import * as z from 'zod'
 import { fateOf } from '../../config/transaction.ts'
-import { userMessage } from '../../models/new-message.ts'
-import type { ChatRow, ChatSettings, TranscriptMessage } from '../../models/rows.ts'
-import type { PendingSettings } from '../../models/settings.ts'
-import { ArgumentError } from '../errors.ts'
-import { type CompactionOptions, compactionOptions, problemsOf } from '../tools/compaction-options.ts'
-import { type FallbackModel, type FallbackOptions, fallbacksSchema } from '../tools/fallback.ts'
+import { newMessage } from '../../models/new-message.ts'
+import type { CacheBoundary, ChatRow, ChatSettings, ToolOptions, TranscriptMessage } from '../../models/rows.ts'
+import { type Instruction, instructionOf, type PendingSettings } from '../../models/settings.ts'
+import { ArgumentError, InvalidToolChoiceError } from '../errors.ts'
+import { problemsOf } from '../tools/compaction-options.ts'
+import { isChoiceWord, type SettingName, settingSchemas, toolOptions } from '../tools/settings.ts'
 import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 import type { Tool } from '../tools/tool.ts'
+import type { InstructionOptions, PersistOptions, ToolOptionsInput } from './chat-settings.ts'
 
 /** What the setters of a chat object changed since it was stored. */
 interface Changes {
@@ -15,16 +17,24 @@ interface Changes {
   readonly provider?: string | null
   readonly settings?: true
   /** The system messages that there are to be; undefined = those that are stored. */
-  readonly replaced?: readonly string[]
-  readonly appended: readonly string[]
+  readonly replaced?: readonly Instruction[]
+  readonly appended: readonly Instruction[]
 }
 
 const none: Changes = { appended: [] }
+
+/** System messages of one object alone: behind the stored ones, or in place of them. */
+type OwnInstructions = { readonly texts: readonly string[]; readonly append: boolean }
+
+const boundarySchema = z.strictObject({ ttl: z.string().regex(/^[1-9][0-9]*[smhd]$/) })
 
 /** What was configured on a chat object and is not stored yet. */
 export class PendingConfiguration {
   readonly #chatId: string
   #settings: ChatSettings
+  /** Settings that are not to be stored; they outlive a reload. */
+  #own: ChatSettings = {}
+  #ownInstructions: OwnInstructions | null = null
   #changes: Changes = none
   /** What was stored in a transaction of the application's that may yet be rolled back. */
   #joined: { readonly transaction: Transaction; readonly changes: Changes } | null = null
@@ -36,9 +46,18 @@ export class PendingConfiguration {
     this.#settings = { ...row.settings }
   }
 
-  /** As they will be stored. */
+  /** What counts for this object: as they will be stored, and its own over them. */
   get settings(): ChatSettings {
-    return this.#settings
+    return { ...this.#settings, ...this.#own }
+  }
+
+  /** What is this object's alone. */
+  get own(): ChatSettings {
+    return this.#own
+  }
+
+  get ownInstructions(): OwnInstructions | null {
+    return this.#ownInstructions
   }
 
   get tools(): readonly Tool[] {
@@ -56,40 +75,88 @@ export class PendingConfiguration {
     this.#changes = { ...this.#changes, model, provider: provider ?? null }
   }
 
-  setInstructions(text: string | null, append: boolean): void {
+  setInstructions(text: string | null, options: InstructionOptions): void {
+    const { append = false, persist = true, cacheUntilHere = false } = options
     if (text !== null && typeof text !== 'string') throw this.#bad('withInstructions takes a text or null')
     if (text !== null && !isWithinLimit(text)) {
       throw this.#bad(`withInstructions takes ${TEXT_LIMIT_BYTES} bytes of text at most`)
     }
+    const boundary = this.boundary(cacheUntilHere)
+    if (!persist) {
+      this.#setOwnInstructions(text, append, boundary)
+      return
+    }
+    const instruction = text === null ? [] : [{ content: text, cacheUntilHere: boundary }]
     const { replaced, appended, ...others } = this.#changes
     this.#changes =
       append && text !== null
-        ? { ...this.#changes, appended: [...appended, text] }
-        : { ...others, replaced: text === null ? [] : [text], appended: [] }
+        ? { ...this.#changes, appended: [...appended, ...instruction] }
+        : { ...others, replaced: instruction, appended: [] }
   }
 
-  setTemperature(temperature: number | null): void {
-    const legal = temperature === null || (typeof temperature === 'number' && temperature >= 0 && temperature <= 2)
-    if (!legal) throw this.#bad(`withTemperature takes a number from 0 to 2 or null, not ${String(temperature)}`)
-    this.#set('temperature', temperature)
+  #setOwnInstructions(text: string | null, append: boolean, boundary: CacheBoundary | null): void {
+    if (boundary !== null) throw this.#bad('cacheUntilHere needs instructions that are stored')
+    const before = this.#ownInstructions
+    if (text === null) this.#ownInstructions = null
+    else if (append) this.#ownInstructions = { texts: [...(before?.texts ?? []), text], append: before?.append ?? true }
+    else this.#ownInstructions = { texts: [text], append: false }
   }
 
-  setMaxOutputTokens(tokens: number | null): void {
-    const legal = tokens === null || (Number.isInteger(tokens) && tokens > 0)
-    if (!legal) throw this.#bad(`withMaxOutputTokens takes a whole number above 0 or null, not ${String(tokens)}`)
-    this.#set('maxOutputTokens', tokens)
+  /** What a boundary of the prompt cache is stored as. @throws {ArgumentError} */
+  boundary(given: boolean | { readonly ttl: string }): CacheBoundary | null {
+    if (typeof given === 'boolean') return given || null
+    const parsed = boundarySchema.safeParse(given)
+    if (!parsed.success) throw this.#bad('cacheUntilHere takes true, false or { ttl }, as { ttl: "1h" }')
+    return parsed.data
   }
 
-  setCompaction(options: CompactionOptions | boolean | null): void {
-    const parsed = compactionOptions.nullable().safeParse(options)
-    if (!parsed.success) throw this.#bad(`withCompaction can't take this: ${problemsOf(parsed.error)}`)
-    this.#set('compaction', parsed.data)
+  /** Checks a setting and keeps it: to be stored, or for this object alone. Null: nothing is said. */
+  set(key: SettingName, value: unknown, { persist = true }: PersistOptions): void {
+    const parsed = (settingSchemas[key] as z.ZodType<NonNullable<ChatSettings[SettingName]>>)
+      .nullable()
+      .safeParse(value)
+    if (!parsed.success) {
+      const name = `with${key[0]?.toUpperCase()}${key.slice(1)}`
+      throw this.#bad(`${name} can't take this: ${problemsOf(parsed.error)}`)
+    }
+    this.#keep(key, parsed.data, persist)
   }
 
-  setFallbacks(models: readonly (string | FallbackModel)[] | null, { on }: FallbackOptions): void {
-    const parsed = fallbacksSchema.nullable().safeParse(models === null ? null : { models, ...(on ? { on } : {}) })
-    if (!parsed.success) throw this.#bad(`withFallbacks can't take this: ${problemsOf(parsed.error)}`)
-    this.#set('fallbacks', parsed.data)
+  /** @param known the tools that may be named; null where this process can't know. */
+  setToolOptions(given: ToolOptionsInput, { persist = true }: PersistOptions, known: ReadonlySet<string> | null): void {
+    const entries = Object.entries(given ?? {}).filter(([, value]) => value !== undefined)
+    const said = Object.fromEntries(entries.filter(([, value]) => value !== null))
+    const parsed = toolOptions.safeParse(given === null ? null : said)
+    const unknown = entries.filter(([key]) => !['choice', 'calls', 'concurrency', 'workers', 'rounds'].includes(key))
+    if (!parsed.success || unknown.length > 0) {
+      const problems = parsed.success
+        ? `there is no option ${unknown.map(([key]) => key).join(', ')}`
+        : problemsOf(parsed.error)
+      throw this.#bad(`withToolOptions can't take this: ${problems}`)
+    }
+    const { choice } = parsed.data
+    if (
+      choice !== undefined &&
+      !isChoiceWord(choice) &&
+      known !== null &&
+      !known.has(choice) &&
+      !this.#tools.has(choice)
+    ) {
+      throw new InvalidToolChoiceError(
+        `Chat ${this.#chatId} has no tool ${JSON.stringify(choice)} to be called: name one of its tools, or give it that tool first.`,
+        { chatId: this.#chatId },
+      )
+    }
+    const before = (persist ? this.#settings : this.#own).toolOptions ?? {}
+    const kept = Object.entries(before).filter(([key]) => !entries.some(([name]) => name === key))
+    const next: ToolOptions = { ...Object.fromEntries(kept), ...parsed.data }
+    this.#keep('toolOptions', Object.keys(next).length === 0 ? null : next, persist)
+  }
+
+  #keep(key: SettingName, value: NonNullable<ChatSettings[SettingName]> | null, persist: boolean): void {
+    const { [key]: _, ...own } = this.#own
+    this.#own = persist || value === null ? own : { ...own, [key]: value }
+    if (persist) this.#set(key, value as never)
   }
 
   addTools(tools: readonly (Tool | string | null)[], known: ReadonlySet<string>): void {
@@ -116,7 +183,7 @@ export class PendingConfiguration {
    * What the next verb stores. `stored` reads the system messages as they are, where they are needed. What an earlier verb
    * stored in the same transaction `join` is left out; what another, open one stored is not certain yet.
    */
-  async resolve(stored: () => Promise<readonly string[]>, join?: Transaction): Promise<PendingSettings> {
+  async resolve(stored: () => Promise<readonly Instruction[]>, join?: Transaction): Promise<PendingSettings> {
     const { model, provider, settings, replaced, appended } = this.#unstored(join)
     const speaks = replaced !== undefined || appended.length > 0
     return {
@@ -133,12 +200,11 @@ export class PendingConfiguration {
     transcript: readonly TranscriptMessage[],
   ): Promise<{ readonly row: ChatRow; readonly transcript: readonly TranscriptMessage[] }> {
     const system = transcript.filter((message) => message.role === 'system')
-    const { instructions, ...columns } = await this.resolve(async () => system.map(({ content }) => content ?? ''))
+    const { instructions, ...columns } = await this.resolve(async () => system.map(instructionOf))
     const row = { ...chat, ...columns }
     if (instructions === undefined) return { row, transcript }
-    const said = instructions.map((content, position) => ({
-      ...userMessage(chat.id, '', content),
-      role: 'system' as const,
+    const said = instructions.map((instruction, position) => ({
+      ...newMessage({ id: '', chatId: chat.id, role: 'system', ...instruction }),
       position,
       updatedAt: chat.updatedAt,
       toolCalls: [],

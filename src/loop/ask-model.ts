@@ -65,6 +65,7 @@ async function askObserved(
     const answer = await client.attempt(request, {
       signal: stop.signal,
       timeoutMs: agent.timeoutMs,
+      headers: run.configuration.headers,
       idleMs: agent.idleMs,
       onProgress: (progress) => {
         if (request.streaming && progress.type !== 'usage') firstTokenMs ??= performance.now() - begunAt

@@ -1,3 +1,4 @@
+import { newMessage } from '../../models/new-message.ts'
 import type { TranscriptMessage } from '../../models/rows.ts'
 import type { NewMessage } from '../../models/turns.ts'
 import { type ErrorFacts, errorFacts } from '../observability/error-facts.ts'
@@ -93,18 +94,13 @@ async function ask(
 }
 
 function summaryMessage(run: RunContext, id: string, answer: Answer, through: number): NewMessage {
-  return {
+  return newMessage({
     id,
     chatId: run.chat.id,
     role: 'assistant',
     content: answer.text.trim(),
-    thinkingText: null,
-    thinkingSignature: null,
-    rawReasoning: null,
-    citations: null,
     finishReason: answer.finishReason,
-    outcome: null,
     summaryThrough: through,
     createdAt: run.ports.clock.now(),
-  }
+  })
 }

@@ -1,10 +1,12 @@
 import type { Settings } from '../../config/settings.ts'
 import type { ChatRow } from '../../models/rows.ts'
-import { ConfigurationError, MissingAgentError } from '../errors.ts'
+import { ConfigurationError, InvalidToolChoiceError, MissingAgentError } from '../errors.ts'
 import { openAiClient } from '../providers/openai.ts'
 import type { ModelClient } from '../providers/provider.ts'
 import type { Agent } from '../tools/agent.ts'
+import type { ModelContext } from '../tools/model-context.ts'
 import { toolRegistry } from '../tools/registry.ts'
+import { concurrencyOf, effectiveSettings, isChoiceWord } from '../tools/settings.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Configuration, RunOrder } from './run-context.ts'
 
@@ -17,7 +19,9 @@ export interface Equipment {
   /** The model of chats and agents that name none. */
   readonly model: string | null
   /** A client for a provider. @throws {ConfigurationError} when the process has none. */
-  readonly clientFor: (provider: string) => ModelClient
+  readonly clientFor: (provider: string, context: ModelContext | null) => ModelClient
+  /** What a chat asks its models with, where the application says so. */
+  readonly contextFor: (chat: ChatRow) => Promise<ModelContext | null>
 }
 
 /** The agent of a chat. @throws {MissingAgentError} when this process does not have it. */
@@ -35,8 +39,13 @@ export function agentOf(equipment: Equipment, chat: ChatRow): Agent {
  * What a chat comes down to in this process: its own settings before its agent's, its agent's before the configured ones.
  * @throws {MissingAgentError} for an agent or a tool that another process may have.
  * @throws {ConfigurationError} when there is no model to ask, or no client for its provider.
+ * @throws {InvalidToolChoiceError} when the tool that must be called is not offered.
  */
-export function configure(equipment: Equipment, chat: ChatRow, order: Pick<RunOrder, 'tools'>): Configuration {
+export async function configure(
+  equipment: Equipment,
+  chat: ChatRow,
+  { caller }: Pick<RunOrder, 'caller'>,
+): Promise<Configuration> {
   const agent = agentOf(equipment, chat)
   const model = chat.model ?? agent.model ?? equipment.model
   if (model === null) {
@@ -46,21 +55,49 @@ export function configure(equipment: Equipment, chat: ChatRow, order: Pick<RunOr
       { chatId: chat.id },
     )
   }
+  const stored = { ...chat.settings, ...caller?.settings }
+  const settings = effectiveSettings(stored, agent)
+  const context = caller?.context ?? (await equipment.contextFor(chat))
+  const clientFor = clientsOf(equipment, agent, context)
   const provider = chat.provider ?? agent.provider
-  const own = agent.client
-  const clients = (name = provider) => (own !== null && own.provider === name ? own : equipment.clientFor(name))
+  const tools = offered(equipment, { id: chat.id, names: stored.tools }, agent, caller?.tools ?? [])
+  requireChoice(chat.id, settings.toolOptions?.choice, tools)
   return {
     agent,
     model,
-    client: clients(),
+    client: context?.client ?? clientFor(provider),
+    clientFor: (name = provider) => clientFor(name),
     instructions: agent.instructions,
-    temperature: chat.settings.temperature ?? agent.temperature,
-    maxOutputTokens: chat.settings.maxOutputTokens ?? agent.maxOutputTokens,
-    compaction: (chat.settings.compaction ?? agent.compaction) || null,
-    fallbacks: chat.settings.fallbacks ?? agent.fallbacks,
-    clientFor: clients,
-    tools: offered(equipment, chat, agent, order.tools ?? []),
+    ownInstructions: caller?.instructions ?? null,
+    settings,
+    headers: { ...agent.headers, ...context?.headers, ...caller?.headers },
+    rounds: settings.toolOptions?.rounds ?? agent.rounds,
+    concurrency: concurrencyOf(settings.toolOptions, agent.concurrency),
+    compaction: settings.compaction || null,
+    tools,
   }
+}
+
+/** The context's client, else the agent's own, else the configured one, with what the context says in its place. */
+function clientsOf(
+  equipment: Equipment,
+  agent: Agent,
+  context: ModelContext | null,
+): (provider: string) => ModelClient {
+  return (provider) => {
+    if (context?.client?.provider === provider) return context.client
+    if (agent.client !== null && agent.client.provider === provider) return agent.client
+    return equipment.clientFor(provider, context)
+  }
+}
+
+/** @throws {InvalidToolChoiceError} for the name of a tool that is not offered. */
+function requireChoice(chatId: string, choice: string | undefined, tools: ReadonlyMap<string, Tool>): void {
+  if (choice === undefined || isChoiceWord(choice) || tools.has(choice)) return
+  throw new InvalidToolChoiceError(
+    `Chat ${chatId} must call tool ${JSON.stringify(choice)}, which it does not offer. It offers: ${[...tools.keys()].join(', ') || 'none'}.`,
+    { chatId },
+  )
 }
 
 /** Every tool that a chat can have in this process, by name; none for a chat whose agent it lacks. */
@@ -70,41 +107,46 @@ export function toolsOf(equipment: Equipment, chat: ChatRow): ReadonlyMap<string
 }
 
 /** The clients that settings alone give: OpenAI, or whatever speaks its protocol at the base URL. */
-export function defaultClients(
-  settings: Pick<Settings, 'openaiApiKey' | 'openaiBaseUrl'>,
-): (provider: string) => ModelClient {
+export function defaultClients(settings: Pick<Settings, 'openaiApiKey' | 'openaiBaseUrl'>): Equipment['clientFor'] {
   let openai: ModelClient | null = null
-  return (provider) => {
+  return (provider, context) => {
     if (provider !== 'openai') {
       throw new ConfigurationError(
         `There is no provider ${JSON.stringify(provider)}: give its agent a client of its own.`,
       )
     }
-    const { openaiApiKey, openaiBaseUrl } = settings
-    if (openaiApiKey === null && openaiBaseUrl === null) {
+    const { organization, project } = context ?? {}
+    const apiKey = context?.apiKey ?? settings.openaiApiKey
+    const baseURL = context?.baseURL ?? settings.openaiBaseUrl
+    if (apiKey === null && baseURL === null) {
       throw new ConfigurationError(
         'No model can be asked: set OPENAI_API_KEY, or OPENAI_BASE_URL for a server that wants none.',
       )
     }
-    openai ??= openAiClient({
-      apiKey: openaiApiKey ?? '',
-      ...(openaiBaseUrl === null ? {} : { baseURL: openaiBaseUrl }),
-    })
+    const made = () =>
+      openAiClient({ apiKey: apiKey ?? '', ...(baseURL === null ? {} : { baseURL }), organization, project })
+    if (context !== null) return made()
+    openai ??= made()
     return openai
   }
 }
 
 /** The tools that the model is offered: those that the chat names, else all of its agent. */
-function offered(equipment: Equipment, chat: ChatRow, agent: Agent, own: readonly Tool[]): ReadonlyMap<string, Tool> {
-  const names = chat.settings.tools
+function offered(
+  equipment: Equipment,
+  chat: { readonly id: string; readonly names: readonly string[] | undefined },
+  agent: Agent,
+  own: readonly Tool[],
+): ReadonlyMap<string, Tool> {
+  const { id, names } = chat
   if (names === undefined) return toolRegistry(agent)
   const known = new Map([...toolRegistry(agent, equipment.tools), ...own.map((tool) => [tool.name, tool] as const)])
   const missing = names.filter((name) => !known.has(name))
   if (missing.length > 0) {
     throw new MissingAgentError(
-      `This process has no tool ${missing.join(', ')}, which chat ${chat.id} was given. Pass it to connect({ tools }); ` +
+      `This process has no tool ${missing.join(', ')}, which chat ${id} was given. Pass it to connect({ tools }); ` +
         'a worker that has it can go on.',
-      { chatId: chat.id },
+      { chatId: id },
     )
   }
   return new Map([...known].filter(([name]) => names.includes(name)))

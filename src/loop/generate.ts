@@ -1,3 +1,4 @@
+import { newMessage } from '../../models/new-message.ts'
 import type { MessageRow, TranscriptMessage } from '../../models/rows.ts'
 import type { NewMessage } from '../../models/turns.ts'
 import { EmptyAnswerError, type ProviderError } from '../errors.ts'
@@ -43,7 +44,7 @@ export async function generate(run: RunContext): Promise<TranscriptMessage | nul
   const own = ownTarget(run)
   const request = modelRequest(run)
   const answering: Answering = { messageId: run.ports.clock.newId(), usageIds: [] }
-  const standIns = [...(run.configuration.fallbacks?.models ?? [])]
+  const standIns = [...(run.configuration.settings.fallbacks?.models ?? [])]
   run.replaceDraft(answering.messageId)
   let target = own
   let told: Fallback | null = null
@@ -125,6 +126,7 @@ async function show(run: RunContext, attempt: Attempt, progress: AnswerProgress)
     return
   }
   const { messageId } = attempt
+  if (progress.type === 'thinking' && hidesThinking(run)) return
   if (progress.type === 'text') attempt.text += progress.text
   else attempt.thinking += progress.text
   const delta = { type: `${progress.type}.delta`, messageId, text: progress.text } as const
@@ -182,20 +184,24 @@ function assistantMessage(
   id: string,
   answer: Pick<Answer, 'text' | 'thinking'> & Partial<Answer>,
 ): NewMessage {
-  return {
+  return newMessage({
     id,
     chatId: run.chat.id,
     role: 'assistant',
     content: answer.text === '' ? null : answer.text,
-    thinkingText: answer.thinking,
+    thinkingText: hidesThinking(run) ? null : answer.thinking,
     thinkingSignature: answer.thinkingSignature ?? null,
     rawReasoning: answer.rawReasoning ?? null,
-    citations: answer.citations ?? null,
+    citations: run.configuration.settings.citations === false ? null : (answer.citations ?? null),
     finishReason: answer.finishReason ?? null,
-    outcome: null,
-    summaryThrough: null,
     createdAt: run.ports.clock.now(),
-  }
+  })
+}
+
+/** What the provider wants back of its reasoning is kept all the same. */
+function hidesThinking({ configuration }: RunContext): boolean {
+  const { thinking } = configuration.settings
+  return thinking !== null && thinking !== false && thinking.display === 'omitted'
 }
 
 function isEmpty(answer: Answer): boolean {

@@ -34,8 +34,8 @@ export function nextTarget(
   standIns: FallbackModel[],
   failed: { readonly number: number; readonly target: ModelTarget; readonly error: Error; readonly shown: boolean },
 ): FallbackStep | null {
-  const { fallbacks, agent } = run.configuration
-  if (!isTrigger(failed.error, fallbacks?.on)) return null
+  const { settings, agent } = run.configuration
+  if (!isTrigger(failed.error, settings.fallbacks?.on)) return null
   const target = firstReachable(run, standIns)
   if (target === null) return null
   const to: FallbackModel = { model: target.model, provider: target.client.provider }

@@ -95,9 +95,9 @@ async function made<T>(run: RunContext, move: MoveName, work: () => Promise<T>):
 }
 
 function nextMove(run: RunContext, context: ContextPressure | null): Move {
-  const { tools, agent } = run.configuration
+  const { tools, rounds } = run.configuration
   const reconsider = reconsiderable(run.transcript, tools, run.consulted, run.remembered)
-  return decide({ ...run.look, transcript: run.transcript }, { roundLimit: agent.rounds, reconsider, context })
+  return decide({ ...run.look, transcript: run.transcript }, { roundLimit: rounds, reconsider, context })
 }
 
 /** This process is ending, or the move is for the workers of another queue. A direct caller makes every move itself. */

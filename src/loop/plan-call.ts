@@ -1,8 +1,15 @@
-import type { Approval, ToolCallRow, ToolOutcome, TranscriptMessage } from '../../models/rows.ts'
+import type { Approval, ToolCallRow, ToolEncoding, ToolOutcome, TranscriptMessage } from '../../models/rows.ts'
 import { MissingAgentError } from '../errors.ts'
 import { asksAboutInterruption, decideApproval } from '../tools/approval.ts'
 import { decideInterrupted } from '../tools/interrupted.ts'
-import { deniedCall, interruptedCall, malformedArguments, resultOf, unknownTool } from '../tools/results.ts'
+import {
+  deniedCall,
+  interruptedCall,
+  malformedArguments,
+  resultOf,
+  tooManyCalls,
+  unknownTool,
+} from '../tools/results.ts'
 import type { Reconciled, Tool } from '../tools/tool.ts'
 import type { RunContext } from './run-context.ts'
 import { isRemembered } from './transcript.ts'
@@ -11,7 +18,13 @@ import { isRemembered } from './transcript.ts'
 export type Plan = { readonly call: ToolCallRow } & (
   | { readonly kind: 'run'; readonly tool: Tool }
   /** Answered without running. `approval` is the decision that the answer rests on, where it rests on one. */
-  | { readonly kind: 'answer'; readonly outcome: ToolOutcome; readonly content: string; readonly approval?: Approval }
+  | {
+      readonly kind: 'answer'
+      readonly outcome: ToolOutcome
+      readonly content: string
+      readonly encoding?: ToolEncoding
+      readonly approval?: Approval
+    }
   /** Left for a person. */
   | { readonly kind: 'wait'; readonly interrupted: boolean }
 )
@@ -46,6 +59,10 @@ export async function planCall(
   }
   if (call.malformedArguments !== null) {
     return { kind: 'answer', call, outcome: 'failed', content: malformedArguments(call.name, message.finishReason) }
+  }
+  const { calls } = run.configuration.settings.toolOptions ?? {}
+  if (typeof calls === 'number' && calls > 1 && call.position >= calls) {
+    return { kind: 'answer', call, outcome: 'failed', content: tooManyCalls(call.name, calls) }
   }
   const tool = run.configuration.tools.get(call.name)
   if (tool === undefined) {
@@ -86,8 +103,7 @@ function planInterrupted(tool: Tool, call: ToolCallRow, reconciled: Reconciled):
       return { kind: 'answer', call, outcome: 'interrupted', content: interruptedCall(call.name, reason) }
     }
     case 'result': {
-      const { outcome, content } = resultOf(reconciled.result)
-      return { kind: 'answer', call, outcome, content }
+      return { kind: 'answer', call, ...resultOf(reconciled.result) }
     }
     default:
       return reconciled satisfies never

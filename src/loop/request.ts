@@ -13,28 +13,39 @@ import { currentMessages, newestSummary } from './transcript.ts'
  */
 export function requestMessages(
   transcript: readonly TranscriptMessage[],
-  instructions: string | null,
+  { instructions, ownInstructions: own }: Pick<Configuration, 'instructions' | 'ownInstructions'>,
   through = Number.POSITIVE_INFINITY,
 ): RequestMessage[] {
   const results = new Map(
     transcript.filter((message) => message.role === 'tool').map((message) => [message.id, message] as const),
   )
   const stored = transcript.filter((message) => message.role === 'system')
-  const system =
-    stored.length > 0 ? stored.map((message) => message.content ?? '') : instructions === null ? [] : [instructions]
-  const messages: RequestMessage[] = system.map((content) => ({ role: 'system', content }))
+  const said: RequestMessage[] =
+    stored.length > 0
+      ? stored.map((message) => ({ role: 'system', content: message.content ?? '', ...boundary(message) }))
+      : systemMessages(instructions === null ? [] : [instructions])
+  const messages =
+    own === null || own.append ? [...said, ...systemMessages(own?.texts ?? [])] : systemMessages(own.texts)
   const summary = newestSummary(transcript)
   // As the user's, which every protocol takes in first place.
   if (summary !== null) messages.push({ role: 'user', content: `${summaryHeading}${summary.content ?? ''}` })
   for (const message of currentMessages(transcript)) {
     if (message.position > through) break
-    if (message.role === 'user') messages.push({ role: 'user', content: message.content ?? '' })
+    if (message.role === 'user') messages.push({ role: 'user', content: message.content ?? '', ...boundary(message) })
     if (message.role === 'assistant') messages.push(...round(message, results))
   }
   return messages
 }
 
 const summaryHeading = 'Summary of the conversation so far:\n\n'
+
+function systemMessages(texts: readonly string[]): RequestMessage[] {
+  return texts.map((content) => ({ role: 'system', content }))
+}
+
+function boundary({ cacheUntilHere }: TranscriptMessage): Pick<RequestMessage, 'cacheUntilHere'> {
+  return cacheUntilHere === null ? {} : { cacheUntilHere }
+}
 
 /** The tools that a request offers. */
 export function toolSpecs(configuration: Configuration): ToolSpec[] {
@@ -53,11 +64,18 @@ function round(message: TranscriptMessage, results: ReadonlyMap<string, Transcri
     thinkingSignature: message.thinkingSignature,
     rawReasoning: message.rawReasoning,
     toolCalls: message.toolCalls.map(requestToolCall),
+    ...boundary(message),
   }
   const answers = message.toolCalls.map((call): RequestMessage => {
     const result = call.resultId === null ? undefined : results.get(call.resultId)
     const content = result?.content ?? interruptedCall(call.name, 'its round was given up before it ended')
-    return { role: 'tool', callId: wireId(call), name: call.name, content }
+    return {
+      role: 'tool',
+      callId: wireId(call),
+      name: call.name,
+      content,
+      ...(result === undefined ? {} : boundary(result)),
+    }
   })
   return [assistant, ...answers]
 }

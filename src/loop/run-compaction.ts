@@ -11,7 +11,6 @@ import {
   ShutdownError,
 } from '../errors.ts'
 import type { Refusal, RunOutcome } from '../observability/observation.ts'
-import type { Tool } from '../tools/tool.ts'
 import { compact } from './compact.ts'
 import { codeOf, isRetryable, missingAgent, retryDelayAfter } from './ending.ts'
 import { cancelled } from './move-on.ts'
@@ -33,9 +32,7 @@ export interface CompactionOrder {
     readonly model?: string | undefined
     readonly keep?: number | undefined
   }
-  /** Tools that the caller's chat object brings along. */
-  readonly tools?: readonly Tool[] | undefined
-  /** Hooks that the caller's chat object brings along, and that object. */
+  /** What the caller's chat object brings along. */
   readonly caller?: RunOrder['caller']
 }
 
@@ -110,10 +107,9 @@ async function begin(
     chatId: order.chatId,
     verb: 'compact',
     by: order.by,
-    tools: order.tools,
     caller: order.caller,
   } as const
-  const configuration = ports.configure(chat, runOrder)
+  const configuration = await ports.configure(chat, runOrder)
   if (order.by !== 'caller' && chat.compactAttempts > configuration.agent.attempts) {
     throw new AttemptsExhaustedError(
       `A summary of chat ${order.chatId} was begun ${chat.compactAttempts - 1} times and not made. Find out what kills its ` +

@@ -4,8 +4,8 @@ import type { QueuedMessageRecord } from '../../models/queued-message.ts'
 import type {
   Bell,
   ChatRow,
+  ChatSettings,
   CompactionSettings,
-  FallbackSettings,
   MessageRow,
   QueuedMessageRow,
   TranscriptMessage,
@@ -18,6 +18,8 @@ import type { RunFacts } from '../observability/observation.ts'
 import type { ModelClient } from '../providers/provider.ts'
 import type { Agent } from '../tools/agent.ts'
 import type { HookLists } from '../tools/hooks.ts'
+import type { ModelContext } from '../tools/model-context.ts'
+import type { AgentSettings } from '../tools/settings.ts'
 import type { StopReason, Tool } from '../tools/tool.ts'
 import type { TurnOutcome } from '../tools/turn-end.ts'
 import type { ContextLimits } from './context-limits.ts'
@@ -63,12 +65,25 @@ export interface RunOrder {
   /** Who runs it: a direct call, or a job of one of the queues. */
   readonly by: 'caller' | Bell
   readonly onChunk?: OnChunk | undefined
-  /** Tools that the caller's chat object brings along. */
-  readonly tools?: readonly Tool[] | undefined
-  /** Hooks that the caller's chat object brings along, and that object. */
-  readonly caller?: { readonly hooks: HookLists<never>; readonly chat: unknown } | undefined
+  /** What the caller's chat object brings along. */
+  readonly caller?: Caller | undefined
   /** True once the process wants to end: the run gives the chat to another worker between two moves. */
   readonly stopping?: (() => boolean) | undefined
+}
+
+/** What a chat object has that no row holds: it counts for its own runs alone. */
+export interface Caller {
+  /** The chat object, as hooks get it. */
+  readonly chat: unknown
+  readonly hooks: HookLists<never>
+  /** Tools that came as objects. */
+  readonly tools: readonly Tool[]
+  /** Settings that are not to be stored; they beat those that are. */
+  readonly settings: ChatSettings
+  /** System messages that are not to be stored: behind the stored ones, or in place of them. */
+  readonly instructions: { readonly texts: readonly string[]; readonly append: boolean } | null
+  readonly headers: Readonly<Record<string, string>> | null
+  readonly context: ModelContext | null
 }
 
 /** What a chat's agent comes down to in this process, the chat's own settings applied. */
@@ -76,15 +91,22 @@ export interface Configuration {
   readonly agent: Agent
   readonly model: string
   readonly client: ModelClient
+  /** The system message of a chat that has none of its own; null = none. */
   readonly instructions: string | null
-  readonly temperature: number | null
-  readonly maxOutputTokens: number | null
+  /** System messages of the caller's alone. */
+  readonly ownInstructions: Caller['instructions']
+  /** What counts of each setting; null = nothing was said. */
+  readonly settings: AgentSettings
+  /** Sent beside those of the protocol. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Most tool rounds of one turn. */
+  readonly rounds: number
+  /** How many calls of one round may run at the same time. */
+  readonly concurrency: number
   /** The tools that the model is offered, by name. */
   readonly tools: ReadonlyMap<string, Tool>
   /** Null: nothing is summarised by itself. */
   readonly compaction: CompactionSettings | null
-  /** Models that are asked where `model` fails; null = none. */
-  readonly fallbacks: FallbackSettings | null
   /** A client for a provider, the chat's own where none is named. @throws {ConfigurationError} when the process has none. */
   readonly clientFor: (provider?: string) => ModelClient
 }
@@ -97,7 +119,7 @@ export interface LoopPorts extends Instruments {
   readonly events: EventsPort
   readonly clock: ClockPort
   /** @throws {ConfigurationError} when this process can't run the chat. */
-  configure(chat: ChatRow, order: RunOrder): Configuration
+  configure(chat: ChatRow, order: Pick<RunOrder, 'caller'>): Promise<Configuration>
   /** The chat object of a row, as hooks get it. */
   chatOf(chat: ChatRow): unknown
   /** Stored rows as Sequelize's records, as hooks get them. */

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import type { ToolCallRow, ToolOutcome, TranscriptMessage } from '../../models/rows.ts'
+import type { ToolCallRow, ToolEncoding, ToolOutcome, TranscriptMessage } from '../../models/rows.ts'
 import { toValue } from '../../models/tool-call.ts'
 import { eventToolCall } from '../events/tool-call.ts'
 import { errorFacts } from '../observability/error-facts.ts'
@@ -45,7 +45,7 @@ export async function runTools(
 async function answer(run: RunContext, plan: Plan & { kind: 'answer' }): Promise<number> {
   const { call, outcome, content } = plan
   const bound = plan.approval === undefined ? {} : { approval: plan.approval }
-  if (!(await commitResult(run, call, outcome, content, bound))) return 0
+  if (!(await commitResult(run, call, plan, bound))) return 0
   run.ports.observe(answeredCall(run, call, outcome, content))
   return 1
 }
@@ -69,7 +69,7 @@ async function execute(
   plans: readonly (Plan & { kind: 'run' })[],
   signal: AbortSignal,
 ): Promise<number> {
-  const limit = pLimit(run.configuration.agent.concurrency)
+  const limit = pLimit(run.configuration.concurrency)
   const raised: unknown[] = []
   let changed = 0
   const one = async ({ call, tool }: Plan & { kind: 'run' }): Promise<void> => {
@@ -102,7 +102,7 @@ async function runCall(
       return false
     }
     const result = await hookedExecution(run, call, tool, signal)
-    await commitResult(run, call, result.outcome, result.content, {})
+    await commitResult(run, call, result, {})
     if ('raise' in result) raised.push(result.raise)
     return true
   } finally {
@@ -149,11 +149,13 @@ function tellProgress(run: RunContext, call: ToolCallRow, progress: ToolProgress
 async function commitResult(
   run: RunContext,
   call: ToolCallRow,
-  outcome: ToolOutcome,
-  content: string,
+  result: { readonly outcome: ToolOutcome; readonly content: string; readonly encoding?: ToolEncoding },
   bound: { approval?: 'denied' | 'approved' | 'remembered' | 'pending' },
 ): Promise<boolean> {
-  const message = toolMessage(run, outcome, cutToLimit(wellFormed(content)))
+  const content = cutToLimit(wellFormed(result.content))
+  // What was cut is no JSON any more.
+  const encoding = content === result.content ? result.encoding : 'text'
+  const message = toolMessage(run, result.outcome, content, encoding)
   // The tool has done its work, so its result is stored whatever a hook says.
   const refusal = await rejectionOf(run.hooks.call('beforeMessage'))
   const stored = await run.ports.rows.commitToolResult(run.claim, { callId: call.id, message, ...bound })
@@ -162,7 +164,7 @@ async function commitResult(
   call.resultId = message.id
   const appended = run.append(message)
   const { toolCallId, name } = call
-  run.publish({ type: 'tool.result', toolCallId, name, outcome, content: message.content ?? '' })
+  run.publish({ type: 'tool.result', toolCallId, name, outcome: result.outcome, content })
   if (refusal !== null) throw refusal.reason
   await run.hooks.call('afterMessage', appended)
   return true

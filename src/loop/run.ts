@@ -110,7 +110,7 @@ async function begin(ports: LoopPorts, order: RunOrder, claim: HeldClaim, report
   const { look } = rows
   report.taken(look)
   if (look.orphanedUsages > 0) await ports.rows.closeOrphanedUsages(order.chatId, look.chat.claimToken)
-  const configuration = ports.configure(look.chat, order)
+  const configuration = await ports.configure(look.chat, order)
   const context = new RunContext(ports, order, claim, configuration, rows, report)
   const { attempts } = look.chat
   if (order.by !== 'caller' && attempts > configuration.agent.attempts) {

@@ -1,7 +1,8 @@
 import type { ModelRequest, RequestMessage } from '../providers/provider.ts'
 import type { CompactionPlan } from './compaction-plan.ts'
 import { CHARACTERS_PER_TOKEN, charactersOf, sum, tokensOf } from './context-size.ts'
-import { requestMessages, toolSpecs } from './request.ts'
+import { promptOf } from './model-request.ts'
+import { toolSpecs } from './request.ts'
 import type { Configuration, RunContext } from './run-context.ts'
 import { shorten } from './shorten.ts'
 import { newestSummary } from './transcript.ts'
@@ -33,14 +34,16 @@ export function summaryRequest(
   window: number | null,
 ): ModelRequest {
   const { configuration } = run
-  const history = requestMessages(run.transcript, configuration.instructions, plan.through)
-  const messages = [...history, { role: 'user' as const, content: `${order.instructions ?? standing}\n\n${form}` }]
+  const prompt = promptOf(configuration, run.transcript, plan.through)
+  const messages = [
+    ...prompt.messages,
+    { role: 'user' as const, content: `${order.instructions ?? standing}\n\n${form}` },
+  ]
   return {
+    ...prompt,
     model: order.model ?? configuration.model,
     messages: window === null ? messages : fitted(messages, configuration, window),
-    tools: toolSpecs(configuration),
     toolChoice: 'none',
-    ...(configuration.temperature === null ? {} : { temperature: configuration.temperature }),
     streaming: configuration.agent.streaming,
   }
 }

@@ -17,6 +17,10 @@ export interface OpenAiClientOptions {
   readonly baseURL?: string | undefined
   /** The name that usage entries carry. Default `openai`. */
   readonly provider?: string | undefined
+  /** OpenAI's organization. Default: none. */
+  readonly organization?: string | undefined
+  /** OpenAI's project. Default: none. */
+  readonly project?: string | undefined
   /** Stands in for the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined
 }
@@ -49,8 +53,11 @@ export function openAiClient(options: OpenAiClientOptions): ModelClient {
 
 function render(provider: string, request: ModelRequest): ChatCompletionCreateParams {
   if (request.payload !== undefined) return request.payload as unknown as ChatCompletionCreateParams
+  const isOpenRouter = provider === 'openrouter'
   return renderRequest(request, {
     outputLimitName: OPENAI_MODELS.has(provider) ? 'max_completion_tokens' : 'max_tokens',
+    reasoning: isOpenRouter ? 'object' : 'effort',
+    cacheBoundaries: isOpenRouter || provider === 'anthropic',
   })
 }
 
@@ -136,8 +143,14 @@ function unsendable(error: unknown, secrets: readonly string[]): ConfigurationEr
 }
 
 /** Keeps the SDK from filling gaps with variables meant for OpenAI: null means none, undefined would read them. */
-function sdkOptions({ apiKey, baseURL }: OpenAiClientOptions) {
-  const account = baseURL === undefined ? {} : { organization: null, project: null }
+function sdkOptions({ apiKey, baseURL, organization, project }: OpenAiClientOptions) {
+  // OpenAI itself goes by the variables where nothing is said.
+  const silence = baseURL === undefined ? {} : { organization: null, project: null }
+  const account = {
+    ...silence,
+    ...(organization === undefined ? {} : { organization }),
+    ...(project === undefined ? {} : { project }),
+  }
   return {
     apiKey: apiKey === '' ? 'none' : apiKey,
     adminAPIKey: null,

@@ -1,4 +1,11 @@
-import type { Json, JsonObject } from '../../models/rows.ts'
+import type {
+  CacheBoundary,
+  CachingSettings,
+  Json,
+  JsonObject,
+  OutputSchema,
+  ThinkingSettings,
+} from '../../models/rows.ts'
 
 /** A tool as a model is told of it. `parameters` is a JSON Schema of an object. */
 export interface ToolSpec {
@@ -16,6 +23,8 @@ export type RequestMessage =
       readonly role: 'system' | 'user'
       /** The text. */
       readonly content: string
+      /** The provider is to keep the prompt up to here in its cache; undefined = not asked for. */
+      readonly cacheUntilHere?: CacheBoundary | undefined
     }
   | {
       readonly role: 'assistant'
@@ -29,6 +38,8 @@ export type RequestMessage =
       readonly rawReasoning: Json | null
       /** The calls that it made, in its order; empty = none. */
       readonly toolCalls: readonly RequestToolCall[]
+      /** As of the other messages. */
+      readonly cacheUntilHere?: CacheBoundary | undefined
     }
   | {
       readonly role: 'tool'
@@ -38,6 +49,8 @@ export type RequestMessage =
       readonly name: string
       /** The result. */
       readonly content: string
+      /** As of the other messages. */
+      readonly cacheUntilHere?: CacheBoundary | undefined
     }
 
 /** A tool call of an assistant message, as a request repeats it. */
@@ -65,10 +78,20 @@ export interface ModelRequest {
   /** Limit on the answer, in tokens; undefined = not sent. */
   readonly maxOutputTokens?: number | undefined
   /**
-   * `none`: the model is told of the tools and may not call one. A protocol that can't say so, or whose prompt cache would be
-   * lost by it, leaves it out.
+   * What the model may do with the tools; undefined = as it likes. `none`: it is told of them and may not call one; a protocol
+   * that can't say so, or whose prompt cache would be lost by it, leaves it out.
    */
-  readonly toolChoice?: 'none' | undefined
+  readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly name: string } | undefined
+  /** Whether one answer may hold several calls; undefined = not sent. */
+  readonly parallelToolCalls?: boolean | undefined
+  /** What the answer has to look like; undefined = free. */
+  readonly schema?: OutputSchema | undefined
+  /** How the model is to reason, false = not at all; undefined = not sent. */
+  readonly thinking?: ThinkingSettings | false | undefined
+  /** How the provider's prompt cache is to be used; undefined = not sent. */
+  readonly caching?: CachingSettings | undefined
+  /** Who asks; undefined = not sent. */
+  readonly endUser?: string | undefined
   /** Passed into the request body as they are; they win over everything above. */
   readonly providerOptions?: JsonObject | undefined
   /** False asks for one JSON answer instead of a stream. */

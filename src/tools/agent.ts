@@ -1,6 +1,6 @@
-import type { CompactionSettings, FallbackSettings } from '../../models/rows.ts'
 import type { ModelClient, Prices } from '../providers/provider.ts'
 import type { HookLists } from './hooks.ts'
+import type { AgentSettings } from './settings.ts'
 import type { Tool } from './tool.ts'
 import type { OnTurnEnd } from './turn-end.ts'
 
@@ -8,7 +8,7 @@ import type { OnTurnEnd } from './turn-end.ts'
 export type Broadcast = 'auto' | 'manual' | 'off'
 
 /** A named configuration that chats refer to and that every process that runs them has. Made by `defineAgent`. */
-export interface Agent {
+export interface Agent extends AgentSettings {
   /** What chats refer to it by. */
   readonly name: string
   /** The model to ask; the configured default where it is null. */
@@ -21,10 +21,6 @@ export interface Agent {
   readonly instructions: string | null
   /** The tools that its chats offer to the model. */
   readonly tools: readonly Tool[]
-  /** 0 to 2; null = not sent. */
-  readonly temperature: number | null
-  /** Limit on one answer, in tokens; null = not sent. */
-  readonly maxOutputTokens: number | null
   /** False asks for whole answers instead of streams. */
   readonly streaming: boolean
   /** Which text of its answers viewers get while it is made. */
@@ -43,14 +39,12 @@ export interface Agent {
   readonly prices: Prices | null
   /** Tokens that the model takes, where the catalogue does not know it or is wrong. */
   readonly contextWindow: number | null
-  /** When the history of its chats is summarised by itself; false = never. */
-  readonly compaction: CompactionSettings | false
   /** Limit on one attempt, and on silence within its stream, in ms. */
   readonly timeoutMs: number
   /** Limit on silence within a stream, in ms. */
   readonly idleMs: number
-  /** Models that are asked where its own fails; null = none. */
-  readonly fallbacks: FallbackSettings | null
+  /** Sent with each request, beside those of the protocol; null = none. Never stored or logged. */
+  readonly headers: Readonly<Record<string, string>> | null
   /** What is called while its chats are run. They take a chat object, which this level knows nothing of. */
   readonly hooks: HookLists<never>
   /** Takes a chat object, which this level knows nothing of. */

@@ -2,18 +2,17 @@ import * as z from 'zod'
 import { ConfigurationError } from '../errors.ts'
 import type { ModelClient, Prices } from '../providers/provider.ts'
 import type { Agent, Broadcast } from './agent.ts'
-import { type CompactionOptions, compactionOptions } from './compaction-options.ts'
 import { checkDefinition, definitionLabel, LONGEST_TIMEOUT_MS } from './definition.ts'
-import { type FallbackModel, type FallbackOptions, fallbacksSchema } from './fallback.ts'
+import { headersSchema } from './headers.ts'
 import { type HookDefinitions, hooksSchema } from './hooks.ts'
+import { isClient } from './model-context.ts'
+import { concurrencyOf } from './settings.ts'
+import { type SettingsInput, settingsOf, settingsShape } from './settings-input.ts'
 import type { Tool } from './tool.ts'
 import type { OnTurnEnd } from './turn-end.ts'
 
-/** How many calls of a round `concurrency: true` lets run at the same time. */
-export const DEFAULT_CONCURRENCY = 8
-
 /** What `defineAgent` takes. `Chat` is what its hooks are given. */
-export interface AgentDefinition<Chat = never> {
+export interface AgentDefinition<Chat = never> extends SettingsInput {
   /** What chats refer to it by. At most 255 characters. */
   readonly name: string
   /** The model to ask; the configured default if left out. */
@@ -26,10 +25,6 @@ export interface AgentDefinition<Chat = never> {
   readonly instructions?: string | null | undefined
   /** Made by `defineTool`, each name once. */
   readonly tools?: readonly Tool[] | undefined
-  /** 0 to 2. Not sent if left out. */
-  readonly temperature?: number | null | undefined
-  /** Limit on one answer, in tokens. Not sent if left out. */
-  readonly maxOutputTokens?: number | null | undefined
   /** False asks for whole answers instead of streams. Default true. */
   readonly streaming?: boolean | undefined
   /**
@@ -37,6 +32,8 @@ export interface AgentDefinition<Chat = never> {
    * (`manual`), or none (`off`). All other events are published in any case.
    */
   readonly broadcast?: Broadcast | undefined
+  /** Sent with each request beside those of the protocol. Never stored or logged; values must not hold line breaks. */
+  readonly headers?: Readonly<Record<string, string>> | null | undefined
   /** Most tool rounds of one turn. Default 50. */
   readonly rounds?: number | undefined
   /** How many calls of one round may run at the same time. Default 1, also for false; true means 8. */
@@ -51,24 +48,10 @@ export interface AgentDefinition<Chat = never> {
   readonly prices?: Prices | null | undefined
   /** Tokens that the model takes in one request and its answer, where the catalogue does not know it or is wrong. */
   readonly contextWindow?: number | null | undefined
-  /**
-   * Summarises the history of its chats before it fills the context: true at 0.8 of the context window, or by these options;
-   * a chat's own `withCompaction` beats it. Default false.
-   */
-  readonly compaction?: CompactionOptions | boolean | undefined
   /** Limit on one attempt at the model, in ms. Default 15 minutes. */
   readonly timeoutMs?: number | undefined
   /** Limit on silence within a stream, in ms. Default 60 s. */
   readonly idleMs?: number | undefined
-  /**
-   * Models that are asked in order where its own fails, ids or `{ model, provider }`; `{ models, on }` says after which
-   * errors. A chat's own `withFallbacks` beats it. (S87, S90)
-   */
-  readonly fallbacks?:
-    | readonly (string | FallbackModel)[]
-    | ({ readonly models: readonly (string | FallbackModel)[] } & FallbackOptions)
-    | null
-    | undefined
   /**
    * What is called while its chats are run, by every process that runs them: for each hook a function, or a list of them.
    */
@@ -97,12 +80,8 @@ const definitionSchema = z.strictObject(
     client: z.custom<ModelClient>(isClient, 'must have a provider name and an attempt() method').nullish(),
     instructions: text.nullish(),
     tools: z.array(z.custom<Tool>(isTool, 'must be made by defineTool'), { error: 'must be an array' }).default([]),
-    temperature: z
-      .number({ error: 'must be a number' })
-      .min(0, 'must be at least 0')
-      .max(2, 'must be at most 2')
-      .nullish(),
-    maxOutputTokens: count(1).nullish(),
+    ...settingsShape,
+    headers: headersSchema.nullish(),
     streaming: flag.default(true),
     broadcast: z.enum(['auto', 'manual', 'off'], { error: 'must be "auto", "manual" or "off"' }).default('auto'),
     rounds: count(1).default(50),
@@ -119,12 +98,8 @@ const definitionSchema = z.strictObject(
       )
       .nullish(),
     contextWindow: count(1).nullish(),
-    compaction: compactionOptions.default(false),
     timeoutMs: milliseconds.default(900_000),
     idleMs: milliseconds.default(60_000),
-    fallbacks: z
-      .preprocess((given) => (Array.isArray(given) ? { models: given } : given), fallbacksSchema.nullish())
-      .default(null),
     hooks: hooksSchema.default({}),
     onTurnEnd: z.custom<OnTurnEnd<never>>((value) => typeof value === 'function', 'must be a function').nullish(),
   },
@@ -156,21 +131,19 @@ export function defineAgent<Chat>(definition: AgentDefinition<Chat>): Agent {
     client: checked.client ?? null,
     instructions: checked.instructions ?? null,
     tools: Object.freeze([...checked.tools]),
-    temperature: checked.temperature ?? null,
-    maxOutputTokens: checked.maxOutputTokens ?? null,
+    ...settingsOf(checked),
+    headers: checked.headers ? Object.freeze(checked.headers) : null,
     streaming: checked.streaming,
     broadcast: checked.broadcast,
     rounds: checked.rounds,
-    concurrency: concurrencyOf(checked.concurrency),
+    concurrency: concurrencyOf({ concurrency: checked.concurrency }, 1),
     toolExecution: checked.toolExecution,
     retries: checked.retries,
     attempts: checked.attempts,
     prices: checked.prices ? Object.freeze(pricesOf(checked.prices)) : null,
     contextWindow: checked.contextWindow ?? null,
-    compaction: checked.compaction && Object.freeze(checked.compaction),
     timeoutMs: checked.timeoutMs,
     idleMs: checked.idleMs,
-    fallbacks: checked.fallbacks ?? null,
     hooks: checked.hooks,
     onTurnEnd: checked.onTurnEnd ?? null,
   })
@@ -179,11 +152,6 @@ export function defineAgent<Chat>(definition: AgentDefinition<Chat>): Agent {
 /** The values that stand more than once in a list, each once. */
 export function repeated(values: readonly string[]): string[] {
   return [...new Set(values.filter((value, index) => values.indexOf(value) !== index))]
-}
-
-function concurrencyOf(concurrency: boolean | number): number {
-  if (typeof concurrency === 'number') return concurrency
-  return concurrency ? DEFAULT_CONCURRENCY : 1
 }
 
 // A bucket that is undefined must read as missing: its price is unknown.
@@ -204,12 +172,6 @@ function pricesOf(prices: {
 
 function isConcurrency(value: unknown): boolean {
   return typeof value === 'boolean' || (Number.isSafeInteger(value) && Number(value) >= 1)
-}
-
-function isClient(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  const client = value as Partial<Record<keyof ModelClient, unknown>>
-  return typeof client.attempt === 'function' && typeof client.provider === 'string' && client.provider !== ''
 }
 
 function isTool(value: unknown): boolean {

@@ -10,22 +10,28 @@ export function resultOf(value: unknown): ToolResult {
   try {
     return written(value)
   } catch (error) {
-    return { outcome: 'failed', content: unserialisable(messageOf(error)) }
+    return { outcome: 'failed', content: unserialisable(messageOf(error)), encoding: 'json' }
   }
 }
 
 function written(value: unknown): ToolResult {
-  if (value === null || value === undefined) return { outcome: 'succeeded', content: '' }
+  if (value === null || value === undefined) return { outcome: 'succeeded', content: '', encoding: 'text' }
   if (typeof value === 'function' || typeof value === 'symbol') {
-    return { outcome: 'failed', content: unserialisable(`it is a ${typeof value}`) }
+    return { outcome: 'failed', content: unserialisable(`it is a ${typeof value}`), encoding: 'json' }
   }
-  if (typeof value !== 'object') return { outcome: 'succeeded', content: wellFormed(String(value)) }
-  if (value instanceof Error) return { outcome: 'failed', content: errorText(messageOf(value)) }
+  if (typeof value !== 'object') return primitive(value)
+  if (value instanceof Error) return { outcome: 'failed', content: errorText(messageOf(value)), encoding: 'json' }
   const outcome = isErrorObject(value) ? 'failed' : 'succeeded'
   const json: string | undefined = JSON.stringify(value, (_key, inner: unknown) =>
     inner instanceof Error ? messageOf(inner) : inner,
   )
-  return { outcome, content: json ?? '' }
+  return { outcome, content: json ?? '', encoding: 'json' }
+}
+
+/** A number and a truth value are JSON as they are; what JSON has no word for is a text. */
+function primitive(value: unknown): ToolResult {
+  const isJson = typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value))
+  return { outcome: 'succeeded', content: wellFormed(String(value)), encoding: isJson ? 'json' : 'text' }
 }
 
 function isErrorObject(value: object): boolean {
@@ -83,6 +89,13 @@ export function malformedArguments(name: string, finishReason: string | null): s
     ? 'the output limit was hit before they were complete. Call it again with shorter arguments.'
     : 'they are not one JSON object. Call it again with one JSON object.'
   return errorText(`The ${name} tool did not run, because its arguments can not be read: ${why}`)
+}
+
+/** For a call beyond the limit on the calls of one answer. */
+export function tooManyCalls(name: string, limit: number): string {
+  return errorText(
+    `The ${name} tool call did not run: of one answer's calls only the first ${limit} do. Go on with ${limit} calls at a time.`,
+  )
 }
 
 /** For a call that someone denied. */

@@ -1,4 +1,4 @@
-import type { Json, JsonObject, ToolCallRow } from '../../models/rows.ts'
+import type { Json, JsonObject, ToolCallRow, ToolEncoding } from '../../models/rows.ts'
 
 /** What a tool is handed beside its arguments. */
 export interface ToolContext {
@@ -110,6 +110,8 @@ export type ToolResult = {
   readonly outcome: 'succeeded' | 'failed' | 'interrupted'
   /** The text that the model gets. */
   readonly content: string
+  /** How that text is to be read; left out: as JSON. */
+  readonly encoding?: ToolEncoding
   /** Set when the tool ended by itself: what it returned, or `{ error }` where it threw a `ToolError`. */
   readonly returned?: unknown
   /** Set when the run must end with this error once the result is stored. */

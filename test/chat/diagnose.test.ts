@@ -41,6 +41,8 @@ function message(position: number, role: Role, toolCalls: ToolCallRow[] = []): T
       finishReason: null,
       outcome: null,
       summaryThrough: null,
+      encoding: null,
+      cacheUntilHere: null,
     },
     ...empty,
     createdAt: from(-50 + position),

@@ -65,6 +65,8 @@ export function messageOf(message: Partial<TranscriptMessage> & Pick<TranscriptM
     finishReason: null,
     outcome: null,
     summaryThrough: null,
+    encoding: null,
+    cacheUntilHere: null,
     createdAt: at,
     updatedAt: at,
     toolCalls: [],

@@ -20,7 +20,7 @@ function summarised(transcript: readonly TranscriptMessage[], keep: number): Tra
 
 /** The request as it goes out. */
 function wire(transcript: readonly TranscriptMessage[], through?: number): WireMessage[] {
-  const messages = requestMessages(transcript, 'INSTRUCTIONS', through)
+  const messages = requestMessages(transcript, { instructions: 'INSTRUCTIONS', ownInstructions: null }, through)
   return renderRequest({ model: 'm', messages, tools: [], streaming: false }).messages as WireMessage[]
 }
 

@@ -16,6 +16,8 @@ export function message(role: Role, given: Partial<TranscriptMessage> = {}): Tra
     finishReason: null,
     outcome: null,
     summaryThrough: null,
+    encoding: null,
+    cacheUntilHere: null,
     createdAt: new Date(0),
     updatedAt: new Date(0),
     toolCalls: [],

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { ConfigurationError } from '../../errors.ts'
+import type { ContextFor } from '../../loop/contexts.ts'
 import type { Agent } from '../../tools/agent.ts'
 import type { Tool } from '../../tools/tool.ts'
 
@@ -10,6 +11,8 @@ import type { Tool } from '../../tools/tool.ts'
 export interface App {
   readonly agents: readonly Agent[]
   readonly tools: readonly Tool[]
+  /** What its chats ask their models with; left out: as configured. */
+  readonly contextFor?: ContextFor | undefined
 }
 
 /** Made by `defineAgent` and `defineTool`, whose own checks are stricter: this only tells them from something else. */
@@ -24,6 +27,7 @@ const tool = z.custom<Tool>(
 const appSchema = z.strictObject({
   agents: z.array(agent, 'must be a list of agents').min(1, 'must name at least one agent'),
   tools: z.array(tool, 'must be a list of tools').default([]),
+  contextFor: z.custom<ContextFor>((value) => typeof value === 'function', 'must be a function').optional(),
 })
 
 /**

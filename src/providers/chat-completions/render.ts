@@ -8,6 +8,10 @@ type AssistantMessage = Extract<RequestMessage, { role: 'assistant' }>
 export interface RenderOptions {
   /** OpenAI's newer models take only the first name (the default), most other servers only the second. */
   readonly outputLimitName?: 'max_completion_tokens' | 'max_tokens'
+  /** OpenAI takes a word for the effort (the default); OpenRouter an object, which can hold a budget too. */
+  readonly reasoning?: 'effort' | 'object'
+  /** Whether boundaries of the prompt cache are understood, as by servers that pass them on to Anthropic. Default false. */
+  readonly cacheBoundaries?: boolean
 }
 
 /**
@@ -15,20 +19,65 @@ export interface RenderOptions {
  * under the names that it came with (see {@link RawReasoning}), and `providerOptions` win over everything.
  */
 export function renderRequest(request: ModelRequest, options: RenderOptions = {}): ChatCompletionCreateParams {
-  const body: Record<string, unknown> = { model: request.model, messages: request.messages.map(renderMessage) }
-  if (request.tools.length > 0) body.tools = request.tools.map(renderTool)
-  // Servers refuse a choice where there are no tools.
-  if (request.tools.length > 0 && request.toolChoice !== undefined) body.tool_choice = request.toolChoice
+  const bounds = options.cacheBoundaries === true
+  const body: Record<string, unknown> = {
+    model: request.model,
+    messages: request.messages.map((message) => (bounds ? withBoundary(message) : renderMessage(message))),
+    ...renderTools(request),
+    ...renderReasoning(request.thinking, options.reasoning ?? 'effort'),
+  }
   if (request.temperature !== undefined) body.temperature = request.temperature
   if (request.maxOutputTokens !== undefined) {
     body[options.outputLimitName ?? 'max_completion_tokens'] = request.maxOutputTokens
   }
+  if (request.schema !== undefined) body.response_format = { type: 'json_schema', json_schema: request.schema }
+  if (request.endUser !== undefined) body.user = request.endUser
+  if (request.caching?.key !== undefined) body.prompt_cache_key = request.caching.key
+  if (request.caching?.retention !== undefined) body.prompt_cache_retention = request.caching.retention
   if (request.streaming) {
     body.stream = true
     body.stream_options = { include_usage: true }
   }
   // The reasoning fields and the caller's own options are beyond what the SDK's types know.
   return { ...body, ...request.providerOptions } as unknown as ChatCompletionCreateParams
+}
+
+/** Servers refuse choices where there are no tools. */
+function renderTools({ tools, toolChoice, parallelToolCalls }: ModelRequest): Record<string, unknown> {
+  if (tools.length === 0) return {}
+  const choice = typeof toolChoice === 'object' ? { type: 'function', function: { name: toolChoice.name } } : toolChoice
+  return {
+    tools: tools.map(renderTool),
+    ...(choice === undefined ? {} : { tool_choice: choice }),
+    ...(parallelToolCalls === undefined ? {} : { parallel_tool_calls: parallelToolCalls }),
+  }
+}
+
+function renderReasoning(thinking: ModelRequest['thinking'], form: 'effort' | 'object'): Record<string, unknown> {
+  if (thinking === undefined) return {}
+  const effort = thinking === false ? 'none' : thinking.effort
+  if (form === 'effort') return effort === undefined ? {} : { reasoning_effort: effort }
+  const budget = thinking === false ? undefined : thinking.budget
+  const hidden = thinking !== false && thinking.display === 'omitted'
+  const reasoning = {
+    ...(effort === undefined ? {} : { effort }),
+    ...(budget === undefined ? {} : { max_tokens: budget }),
+    ...(hidden ? { exclude: true } : {}),
+  }
+  return Object.keys(reasoning).length === 0 ? {} : { reasoning }
+}
+
+/** A boundary stands at the end of a message's parts. */
+function withBoundary(message: RequestMessage): ChatCompletionMessageParam {
+  const rendered = renderMessage(message)
+  if (message.cacheUntilHere === undefined) return rendered
+  const { content } = rendered
+  const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : [...(content ?? [])]
+  const last = parts.at(-1)
+  if (last === undefined) return rendered
+  const ttl = message.cacheUntilHere === true ? {} : { ttl: message.cacheUntilHere.ttl }
+  const marked = { ...last, cache_control: { type: 'ephemeral', ...ttl } }
+  return { ...rendered, content: [...parts.slice(0, -1), marked] } as unknown as ChatCompletionMessageParam
 }
 
 function renderMessage(message: RequestMessage): ChatCompletionMessageParam {

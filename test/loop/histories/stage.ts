@@ -7,6 +7,7 @@ import { memoryRows } from '../../../src/memory/rows.ts'
 import { MemoryTables } from '../../../src/memory/tables.ts'
 import { renderRequest } from '../../../src/providers/chat-completions/render.ts'
 import type { Answer, AnswerToolCall, ModelClient, ModelRequest } from '../../../src/providers/provider.ts'
+import { effectiveSettings } from '../../../src/tools/settings.ts'
 import type { Act, CallKind, History } from './history.ts'
 
 export const chatId = 'chat'
@@ -62,15 +63,17 @@ export class Stage {
       observe() {},
       within: (_step, work) => work(() => {}),
       content: () => null,
-      configure: () => ({
+      configure: async () => ({
         agent,
         model: 'any-model',
         client,
         instructions: 'Be brief.',
-        temperature: null,
-        maxOutputTokens: null,
+        ownInstructions: null,
+        settings: effectiveSettings({}, agent),
+        headers: {},
+        rounds: agent.rounds,
+        concurrency: agent.concurrency,
         compaction: null,
-        fallbacks: null,
         clientFor: () => client,
         tools,
       }),

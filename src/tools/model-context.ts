@@ -1,0 +1,38 @@
+import * as z from 'zod'
+import type { ModelClient } from '../providers/provider.ts'
+import { headersSchema } from './headers.ts'
+
+/**
+ * What a chat asks its models with and no row may hold: a tenant's own key, endpoint, headers or client. What is left out is
+ * as the process is configured. Never stored, logged or part of an error.
+ */
+export interface ModelContext {
+  /** The key, in place of the configured one. */
+  readonly apiKey?: string | undefined
+  /** Up to and without `/chat/completions`, in place of the configured one. */
+  readonly baseURL?: string | undefined
+  /** OpenAI's organization. */
+  readonly organization?: string | undefined
+  /** OpenAI's project. */
+  readonly project?: string | undefined
+  /** Sent with each request, over those of the agent. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** A client, in place of all clients that the process has for its provider. */
+  readonly client?: ModelClient | undefined
+}
+
+/** Checks what an application gave. Its messages hold no values. */
+export const modelContextSchema: z.ZodType<ModelContext> = z.strictObject({
+  apiKey: z.string('must be a text').min(1, 'must not be empty').optional(),
+  baseURL: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
+  organization: z.string('must be a text').min(1, 'must not be empty').optional(),
+  project: z.string('must be a text').min(1, 'must not be empty').optional(),
+  headers: headersSchema.optional(),
+  client: z.custom<ModelClient>(isClient, 'must have a provider name and an attempt() method').optional(),
+})
+
+export function isClient(value: unknown): value is ModelClient {
+  if (typeof value !== 'object' || value === null) return false
+  const client = value as Partial<Record<keyof ModelClient, unknown>>
+  return typeof client.attempt === 'function' && typeof client.provider === 'string' && client.provider !== ''
+}

@@ -1,0 +1,124 @@
+import * as z from 'zod'
+import type {
+  CachingSettings,
+  ChatSettings,
+  JsonObject,
+  OutputSchema,
+  ThinkingSettings,
+  ToolOptions,
+} from '../../models/rows.ts'
+import { compactionOptions } from './compaction-options.ts'
+import { fallbacksSchema } from './fallback.ts'
+import { readOutputSchema } from './output-schema.ts'
+
+// What a chat and an agent can both be configured with, each setting once: how it is checked, and what is stored. A chat's
+// own value beats its agent's; null returns to the agent's.
+
+const flag = (of: string) => z.boolean(`${of} must be true or false`)
+const count = (of: string) => z.int(`${of} must be a whole number`).min(1, `${of} must be at least 1`)
+
+const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] as const
+const thinkingOptions = z.strictObject({
+  effort: z.enum(efforts, `effort must be one of ${efforts.join(', ')}`).optional(),
+  budget: count('budget').optional(),
+  display: z.enum(['summarized', 'omitted'], 'display must be "summarized" or "omitted"').optional(),
+})
+const thinking: z.ZodType<ThinkingSettings | false> = z
+  .union([flag('thinking'), thinkingOptions], 'must be true, false, or { effort, budget, display }')
+  .transform((given): ThinkingSettings | false => (given === true ? {} : defined(given)))
+
+const cachingOptions = z.strictObject({
+  key: z.string('key must be a text').min(1, 'key must not be empty').max(512, 'key is too long').optional(),
+  retention: z.enum(['in-memory', '24h'], 'retention must be "in-memory" or "24h"').optional(),
+})
+const caching: z.ZodType<CachingSettings | false> = z
+  .union([flag('caching'), cachingOptions], 'must be true, false, or { key, retention }')
+  .transform((given): CachingSettings | false => (given === true ? {} : defined(given)))
+
+/** How tools are offered and run; null in place of a value is no part of it. */
+export const toolOptions: z.ZodType<ToolOptions> = z
+  .strictObject({
+    choice: z.string('choice must be "auto", "none", "required" or the name of a tool').min(1).max(255).optional(),
+    calls: z
+      .union([z.enum(['many', 'one']), z.int().min(1)], 'calls must be "many", "one" or a whole number from 1 on')
+      .optional(),
+    concurrency: z
+      .union([z.boolean(), z.int().min(1)], 'concurrency must be true, false or a whole number from 1 on')
+      .optional(),
+    workers: count('workers').optional(),
+    rounds: count('rounds').optional(),
+  })
+  .transform((given): ToolOptions => defined(given))
+
+const json: z.ZodType<JsonObject> = z
+  .custom<JsonObject>(
+    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+    'must be an object',
+  )
+  .transform((value, context): JsonObject => {
+    try {
+      return JSON.parse(JSON.stringify(value)) as JsonObject
+    } catch {
+      context.addIssue('must be JSON')
+      return z.NEVER
+    }
+  })
+
+const outputSchema: z.ZodType<OutputSchema> = z.unknown().transform((given, context): OutputSchema => {
+  try {
+    return readOutputSchema(given)
+  } catch (error) {
+    context.addIssue(error instanceof Error ? error.message : String(error))
+    return z.NEVER
+  }
+})
+
+/** Every setting but the names of tools, which are resolved by the process that runs the chat. */
+export const settingSchemas = {
+  temperature: z.number('must be a number from 0 to 2').min(0, 'must be at least 0').max(2, 'must be at most 2'),
+  maxOutputTokens: z.int('must be a whole number').min(1, 'must be at least 1'),
+  providerOptions: json,
+  endUser: z.string('must be a text').min(1, 'must not be empty').max(255, 'must have at most 255 characters'),
+  schema: outputSchema,
+  toolOptions,
+  thinking,
+  citations: flag('it'),
+  caching,
+  compaction: compactionOptions,
+  fallbacks: z.preprocess((given) => (Array.isArray(given) ? { models: given } : given), fallbacksSchema),
+} satisfies { readonly [Key in SettingName]: z.ZodType<NonNullable<ChatSettings[Key]>> }
+
+export type SettingName = Exclude<keyof ChatSettings, 'tools'>
+
+/** Settings as an agent has them. */
+export type AgentSettings = { readonly [Key in SettingName]: NonNullable<ChatSettings[Key]> | null }
+
+/** What counts of each setting: the chat's own, else its agent's; null where neither says anything. */
+export function effectiveSettings(chat: ChatSettings, agent: AgentSettings | null): AgentSettings {
+  const names = Object.keys(settingSchemas) as SettingName[]
+  const settings = Object.fromEntries(names.map((name) => [name, chat[name] ?? agent?.[name] ?? null]))
+  const options = { ...agent?.toolOptions, ...chat.toolOptions }
+  return { ...settings, toolOptions: Object.keys(options).length === 0 ? null : options } as AgentSettings
+}
+
+/** Whether a choice is one of the words that are no name of a tool. */
+export function isChoiceWord(choice: string): choice is 'auto' | 'none' | 'required' {
+  return choice === 'auto' || choice === 'none' || choice === 'required'
+}
+
+/** How many calls of a round `concurrency: true` lets run at the same time. */
+export const DEFAULT_CONCURRENCY = 8
+
+/** How many calls of one round may run at the same time. */
+export function concurrencyOf(options: ToolOptions | null, otherwise: number): number {
+  const { workers, concurrency } = options ?? {}
+  if (workers !== undefined) return workers
+  if (concurrency === undefined) return otherwise
+  if (typeof concurrency === 'number') return concurrency
+  return concurrency ? DEFAULT_CONCURRENCY : 1
+}
+
+function defined<T extends object>(given: T | false): { [Key in keyof T]: Exclude<T[Key], undefined> } {
+  const known = Object.entries(given || {}).filter(([, value]) => value !== undefined)
+  return (given && Object.fromEntries(known)) as { [Key in keyof T]: Exclude<T[Key], undefined> }
+}
