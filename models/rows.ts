@@ -98,10 +98,18 @@ export type CachingSettings = {
   retention?: 'in-memory' | '24h'
 }
 
+/** A model, as a fallback names it. */
+export type FallbackModel = {
+  /** Its id, in the provider's words. */
+  model: string
+  /** Default: the provider that the chat asks anyway. */
+  provider?: string
+}
+
 /** Models that are asked in order where the chat's own fails, and after which errors. */
 export type FallbackSettings = {
-  /** `provider` left out: the one that the chat asks anyway. */
-  models: { model: string; provider?: string }[]
+  /** In the order in which they are asked. */
+  models: FallbackModel[]
   /** Codes of errors; left out: those that another model may mend. */
   on?: string[]
 }
@@ -227,7 +235,12 @@ export type ToolOutcome = 'succeeded' | 'failed' | 'denied' | 'interrupted'
 export type ToolEncoding = 'text' | 'json'
 
 /** The end of a part of the prompt that the provider is to keep; `ttl` in the provider's words, as `5m` or `1h`. */
-export type CacheBoundary = true | { ttl: string }
+export type CacheBoundary =
+  | true
+  | {
+      /** In the provider's words. */
+      ttl: string
+    }
 
 /** One row of `tool_calls`, ordered by `position` within its message. */
 export interface ToolCallRow {

@@ -16,6 +16,7 @@ export type {
   ChatSettings,
   CompactionSettings,
   Failure,
+  FallbackModel,
   FallbackSettings,
   Json,
   JsonObject,
@@ -86,8 +87,8 @@ export type { Agent, Broadcast } from './tools/agent.ts'
 export type { CompactionOptions, CompactOptions } from './tools/compaction-options.ts'
 export type { AgentDefinition } from './tools/define-agent.ts'
 export { defineTool, type ToolDefinition } from './tools/define-tool.ts'
-export type { Fallback, FallbackModel, FallbackOptions } from './tools/fallback.ts'
-export type { HookDefinitions, HookName, HookProgress, Hooks } from './tools/hooks.ts'
+export type { Fallback, FallbackOptions } from './tools/fallback.ts'
+export type { HookDefinitions, HookLists, HookName, HookProgress, Hooks } from './tools/hooks.ts'
 export type { ModelContext } from './tools/model-context.ts'
 export type { NamedSchema, SchemaInput } from './tools/output-schema.ts'
 export type { ArgumentsOf, ToolParameters } from './tools/parameters.ts'

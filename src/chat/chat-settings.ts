@@ -1,8 +1,8 @@
-import type { ChatSettings as Stored, ToolOptions } from '../../models/rows.ts'
+import type { CacheBoundary, FallbackModel, ChatSettings as Stored, ToolOptions } from '../../models/rows.ts'
 import { saveSettings } from '../../models/settings.ts'
 import { ArgumentError } from '../errors.ts'
 import type { CompactionOptions } from '../tools/compaction-options.ts'
-import type { FallbackModel, FallbackOptions } from '../tools/fallback.ts'
+import type { FallbackOptions } from '../tools/fallback.ts'
 import { headersSchema } from '../tools/headers.ts'
 import { type ModelContext, modelContextSchema } from '../tools/model-context.ts'
 import type { SchemaInput } from '../tools/output-schema.ts'
@@ -28,7 +28,7 @@ export interface InstructionOptions extends PersistOptions {
   /** True: behind those that there are. Default false: in their place. */
   readonly append?: boolean | undefined
   /** The provider is to keep the prompt up to here in its cache; `{ ttl }` for how long, as `5m` or `1h`. */
-  readonly cacheUntilHere?: boolean | { readonly ttl: string } | undefined
+  readonly cacheUntilHere?: CacheBoundary | false | undefined
 }
 
 /** Some of the tool options; null resets one. */
@@ -113,11 +113,11 @@ export abstract class ChatSettings extends ChatHooks {
   }
 
   /**
-   * How tools are offered and run; what is left out stays as it is, null resets it. A forced choice (`required`, a tool's name) holds
+   * How tools are offered and run; what is left out stays as it is, null resets it, and null alone resets all. A forced choice (`required`, a tool's name) holds
    * for the first round of each turn. (S81, S82)
    * @throws {InvalidToolChoiceError} for a name that no tool of the chat has. {ArgumentError} for other options.
    */
-  withToolOptions(options: ToolOptionsInput, how: PersistOptions = {}): this {
+  withToolOptions(options: ToolOptionsInput | null, how: PersistOptions = {}): this {
     const agentMissing = this.deps.agentOf(this.row) === null
     this.pending.setToolOptions(options, how, agentMissing ? null : this.deps.toolNames(this.row))
     return this

@@ -6,7 +6,7 @@ import type { CacheBoundary, ChatRow, ChatSettings, ToolOptions, TranscriptMessa
 import { type Instruction, instructionOf, type PendingSettings } from '../../models/settings.ts'
 import { ArgumentError, InvalidToolChoiceError } from '../errors.ts'
 import { problemsOf } from '../tools/compaction-options.ts'
-import { isChoiceWord, type SettingName, settingSchemas, toolOptions } from '../tools/settings.ts'
+import { isChoiceWord, type SettingName, settingSchemas, toolOptionsInput } from '../tools/settings.ts'
 import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { InstructionOptions, PersistOptions, ToolOptionsInput } from './chat-settings.ts'
@@ -103,7 +103,7 @@ export class PendingConfiguration {
   }
 
   /** What a boundary of the prompt cache is stored as. @throws {ArgumentError} */
-  boundary(given: boolean | { readonly ttl: string }): CacheBoundary | null {
+  boundary(given: CacheBoundary | false): CacheBoundary | null {
     if (typeof given === 'boolean') return given || null
     const parsed = boundarySchema.safeParse(given)
     if (!parsed.success) throw this.#bad('cacheUntilHere takes true, false or { ttl }, as { ttl: "1h" }')
@@ -123,34 +123,26 @@ export class PendingConfiguration {
   }
 
   /** @param known the tools that may be named; null where this process can't know. */
-  setToolOptions(given: ToolOptionsInput, { persist = true }: PersistOptions, known: ReadonlySet<string> | null): void {
-    const entries = Object.entries(given ?? {}).filter(([, value]) => value !== undefined)
-    const said = Object.fromEntries(entries.filter(([, value]) => value !== null))
-    const parsed = toolOptions.safeParse(given === null ? null : said)
-    const unknown = entries.filter(([key]) => !['choice', 'calls', 'concurrency', 'workers', 'rounds'].includes(key))
-    if (!parsed.success || unknown.length > 0) {
-      const problems = parsed.success
-        ? `there is no option ${unknown.map(([key]) => key).join(', ')}`
-        : problemsOf(parsed.error)
-      throw this.#bad(`withToolOptions can't take this: ${problems}`)
-    }
-    const { choice } = parsed.data
-    if (
-      choice !== undefined &&
-      !isChoiceWord(choice) &&
-      known !== null &&
-      !known.has(choice) &&
-      !this.#tools.has(choice)
-    ) {
-      throw new InvalidToolChoiceError(
-        `Chat ${this.#chatId} has no tool ${JSON.stringify(choice)} to be called: name one of its tools, or give it that tool first.`,
-        { chatId: this.#chatId },
-      )
-    }
-    const before = (persist ? this.#settings : this.#own).toolOptions ?? {}
-    const kept = Object.entries(before).filter(([key]) => !entries.some(([name]) => name === key))
-    const next: ToolOptions = { ...Object.fromEntries(kept), ...parsed.data }
+  setToolOptions(
+    given: ToolOptionsInput | null,
+    { persist = true }: PersistOptions,
+    known: ReadonlySet<string> | null,
+  ): void {
+    const parsed = toolOptionsInput.nullable().safeParse(given)
+    if (!parsed.success) throw this.#bad(`withToolOptions can't take this: ${problemsOf(parsed.error)}`)
+    const before = (persist ? this.#settings : this.#own).toolOptions
+    const next = parsed.data === null ? {} : merged({ ...before, ...parsed.data })
+    this.#requireChoice(next.choice, known)
     this.#keep('toolOptions', Object.keys(next).length === 0 ? null : next, persist)
+  }
+
+  #requireChoice(choice: string | undefined, known: ReadonlySet<string> | null): void {
+    if (choice === undefined || isChoiceWord(choice)) return
+    if (known === null || known.has(choice) || this.#tools.has(choice)) return
+    throw new InvalidToolChoiceError(
+      `Chat ${this.#chatId} has no tool ${JSON.stringify(choice)} to be called: name one of its tools, or give it that tool first.`,
+      { chatId: this.#chatId },
+    )
   }
 
   #keep(key: SettingName, value: NonNullable<ChatSettings[SettingName]> | null, persist: boolean): void {
@@ -254,4 +246,9 @@ export class PendingConfiguration {
 function together(older: Changes, newer: Changes): Changes {
   const appended = newer.replaced === undefined ? [...older.appended, ...newer.appended] : newer.appended
   return { ...older, ...newer, appended }
+}
+
+/** Without what was reset. */
+function merged(options: ToolOptionsInput): ToolOptions {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== null && value !== undefined))
 }

@@ -1,7 +1,7 @@
-import type { JsonObject } from '../../models/rows.ts'
+import type { FallbackModel, JsonObject } from '../../models/rows.ts'
 import { ConfigurationError, ProviderError } from '../errors.ts'
 import type { ModelClient, ModelRequest, Prices } from '../providers/provider.ts'
-import { defaultTriggers, type Fallback, type FallbackModel } from '../tools/fallback.ts'
+import { defaultTriggers, type Fallback } from '../tools/fallback.ts'
 import type { RunContext } from './run-context.ts'
 
 /** A model to ask, and by what. */

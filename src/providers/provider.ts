@@ -81,7 +81,15 @@ export interface ModelRequest {
    * What the model may do with the tools; undefined = as it likes. `none`: it is told of them and may not call one; a protocol
    * that can't say so, or whose prompt cache would be lost by it, leaves it out.
    */
-  readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly name: string } | undefined
+  readonly toolChoice?:
+    | 'auto'
+    | 'none'
+    | 'required'
+    | {
+        /** The tool that must be called. */
+        readonly name: string
+      }
+    | undefined
   /** Whether one answer may hold several calls; undefined = not sent. */
   readonly parallelToolCalls?: boolean | undefined
   /** What the answer has to look like; undefined = free. */

@@ -1,14 +1,6 @@
 import * as z from 'zod'
-import type { FallbackSettings } from '../../models/rows.ts'
+import type { FallbackModel, FallbackSettings } from '../../models/rows.ts'
 import type { Answer } from '../providers/provider.ts'
-
-/** A model, as a fallback names it. */
-export interface FallbackModel {
-  /** Its id, in the provider's words. */
-  readonly model: string
-  /** Default: the provider that the chat asks anyway. */
-  readonly provider?: string | undefined
-}
 
 /** One change from a model that failed to the next one. */
 export interface Fallback {
@@ -61,7 +53,7 @@ const model = z
   .union([name, z.strictObject({ model: name, provider: name.optional() })], {
     error: 'must be the id of a model, or { model, provider }',
   })
-  .transform((given): { model: string; provider?: string } => {
+  .transform((given): FallbackModel => {
     if (typeof given === 'string') return { model: given }
     return given.provider === undefined ? { model: given.model } : { model: given.model, provider: given.provider }
   })

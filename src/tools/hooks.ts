@@ -45,6 +45,7 @@ export interface Hooks<Chat> {
   afterUnqueue(queued: QueuedMessageRecord, chat: Chat): unknown
 }
 
+/** Which hooks there are. */
 export type HookName = keyof Hooks<unknown>
 
 /** Any number of functions for each hook, in the order in which they are called. */

@@ -1,7 +1,14 @@
 import type * as z from 'zod'
-import type { CachingSettings, ChatSettings, JsonObject, ThinkingSettings, ToolOptions } from '../../models/rows.ts'
+import type {
+  CachingSettings,
+  ChatSettings,
+  FallbackModel,
+  JsonObject,
+  ThinkingSettings,
+  ToolOptions,
+} from '../../models/rows.ts'
 import type { CompactionOptions } from './compaction-options.ts'
-import type { FallbackModel, FallbackOptions } from './fallback.ts'
+import type { FallbackOptions } from './fallback.ts'
 import type { SchemaInput } from './output-schema.ts'
 import { type AgentSettings, type SettingName, settingSchemas } from './settings.ts'
 
@@ -54,7 +61,7 @@ type Checked = { readonly [Key in SettingName]?: NonNullable<ChatSettings[Key]> 
 /** Every setting, null where nothing was said. */
 export function settingsOf(checked: Checked): AgentSettings {
   const keys = Object.keys(settingSchemas) as SettingName[]
-  return Object.fromEntries(keys.map((key) => [key, frozen(checked[key] ?? null)])) as AgentSettings
+  return Object.fromEntries(keys.map((key) => [key, frozen(checked[key] ?? null)])) as unknown as AgentSettings
 }
 
 /** What was said, ready to be stored with a chat. */

@@ -2,6 +2,8 @@ import * as z from 'zod'
 import type {
   CachingSettings,
   ChatSettings,
+  CompactionSettings,
+  FallbackSettings,
   JsonObject,
   OutputSchema,
   ThinkingSettings,
@@ -35,20 +37,29 @@ const caching: z.ZodType<CachingSettings | false> = z
   .union([flag('caching'), cachingOptions], 'must be true, false, or { key, retention }')
   .transform((given): CachingSettings | false => (given === true ? {} : defined(given)))
 
-/** How tools are offered and run; null in place of a value is no part of it. */
-export const toolOptions: z.ZodType<ToolOptions> = z
-  .strictObject({
-    choice: z.string('choice must be "auto", "none", "required" or the name of a tool').min(1).max(255).optional(),
-    calls: z
-      .union([z.enum(['many', 'one']), z.int().min(1)], 'calls must be "many", "one" or a whole number from 1 on')
-      .optional(),
-    concurrency: z
-      .union([z.boolean(), z.int().min(1)], 'concurrency must be true, false or a whole number from 1 on')
-      .optional(),
-    workers: count('workers').optional(),
-    rounds: count('rounds').optional(),
-  })
+const toolOptionShape = {
+  choice: z.string('choice must be "auto", "none", "required" or the name of a tool').min(1).max(255),
+  calls: z.union([z.enum(['many', 'one']), z.int().min(1)], 'calls must be "many", "one" or a whole number from 1 on'),
+  concurrency: z.union([z.boolean(), z.int().min(1)], 'concurrency must be true, false or a whole number from 1 on'),
+  workers: count('workers'),
+  rounds: count('rounds'),
+}
+
+const toolOptions: z.ZodType<ToolOptions> = z
+  .strictObject(toolOptionShape)
+  .partial()
   .transform((given): ToolOptions => defined(given))
+
+/** Some of the tool options; null in place of one resets it. */
+export const toolOptionsInput = z
+  .strictObject({
+    choice: toolOptionShape.choice.nullable(),
+    calls: toolOptionShape.calls.nullable(),
+    concurrency: toolOptionShape.concurrency.nullable(),
+    workers: toolOptionShape.workers.nullable(),
+    rounds: toolOptionShape.rounds.nullable(),
+  })
+  .partial()
 
 const json: z.ZodType<JsonObject> = z
   .custom<JsonObject>(
@@ -88,10 +99,34 @@ export const settingSchemas = {
   fallbacks: z.preprocess((given) => (Array.isArray(given) ? { models: given } : given), fallbacksSchema),
 } satisfies { readonly [Key in SettingName]: z.ZodType<NonNullable<ChatSettings[Key]>> }
 
+/** The settings by their names, the names of tools apart. */
 export type SettingName = Exclude<keyof ChatSettings, 'tools'>
 
-/** Settings as an agent has them. */
-export type AgentSettings = { readonly [Key in SettingName]: NonNullable<ChatSettings[Key]> | null }
+/** Settings as an agent has them, and as they count for a chat; null = nothing was said. */
+export interface AgentSettings {
+  /** 0 to 2. */
+  readonly temperature: number | null
+  /** Limit on one answer, in tokens. */
+  readonly maxOutputTokens: number | null
+  /** Put into the request body as they are. */
+  readonly providerOptions: JsonObject | null
+  /** Who asks, as the provider is told. */
+  readonly endUser: string | null
+  /** What answers have to look like. */
+  readonly schema: OutputSchema | null
+  /** How tools are offered and run. */
+  readonly toolOptions: ToolOptions | null
+  /** How the model is to reason; false = not at all. */
+  readonly thinking: ThinkingSettings | false | null
+  /** False: sources that a provider names are not kept. */
+  readonly citations: boolean | null
+  /** How the provider's prompt cache is used; false = not at all. */
+  readonly caching: CachingSettings | false | null
+  /** When the history is summarised by itself; false = never. */
+  readonly compaction: CompactionSettings | false | null
+  /** Models that are asked where the own one fails. */
+  readonly fallbacks: FallbackSettings | null
+}
 
 /** What counts of each setting: the chat's own, else its agent's; null where neither says anything. */
 export function effectiveSettings(chat: ChatSettings, agent: AgentSettings | null): AgentSettings {

@@ -89,7 +89,7 @@ function checked(value: unknown, path: string): App {
   if (parsed.success) return parsed.data
   const problems = parsed.error.issues.map((issue) =>
     issue.code === 'unrecognized_keys'
-      ? `- ${issue.keys.join(', ')}: not known here; what a worker takes is agents and tools`
+      ? `- ${issue.keys.join(', ')}: not known here; what a worker takes is agents, tools and contextFor`
       : `- ${issue.path.join('.')}: ${issue.message}`,
   )
   throw new ConfigurationError(`--app: the default export of ${path} is not usable:\n${problems.join('\n')}`)

@@ -75,8 +75,8 @@ describe('The file of an application', function () {
     ],
     [
       'brings what a worker does not take',
-      `${esm}export default { agents: [support], contextFor: () => ({}), agent: support }`,
-      /- contextFor, agent: not known here; what a worker takes is agents and tools$/,
+      `${esm}export default { agents: [support], contexts: () => ({}), agent: support }`,
+      /- contexts, agent: not known here; what a worker takes is agents, tools and contextFor$/,
     ],
   ] as const) {
     it(`is refused with a reason when it ${what}`, async () => {
