@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Transaction } from 'sequelize'
 import { ArgumentError, ChatRunningError } from '../src/errors.ts'
 import { selectList, toolCallColumns } from './columns.ts'
@@ -19,7 +20,8 @@ export interface AddedMessage {
 
 /**
  * Adds one message at the end of the transcript, as it is. A user message starts a turn. Returns the id of the stored message: that of
- * the earlier result where a tool message answers a call that has one already.
+ * the earlier result where a tool message answers a call that has one already, that of the message there is where all of
+ * its calls are known.
  * @throws {ChatRunningError} while another process runs the chat.
  * @throws {ArgumentError} when a tool message answers a call that the chat does not have.
  */
@@ -34,6 +36,8 @@ export async function addMessage(db: Database, added: AddedMessage, transaction:
     )
   }
   await savePending(db, chat, added.pending, transaction)
+  const known = await findRound(db, chat.id, added.toolCalls, transaction)
+  if (known !== null) return known
   const answered = added.answers === null ? null : await findAnswered(db, chat.id, added.answers, transaction)
   await makeIdsUnique(db, chat.id, added.toolCalls, transaction)
   if (added.answers !== null && answered === null) {
@@ -82,6 +86,30 @@ async function findAnswered(
     transaction,
   )
   return raw === undefined ? null : readToolCall(db, raw)
+}
+
+/** The message of this chat that requested just these calls; null where there is none. */
+async function findRound(
+  db: Database,
+  chatId: string,
+  toolCalls: readonly ToolCallRow[],
+  transaction: Transaction,
+): Promise<string | null> {
+  const [first] = toolCalls
+  if (first === undefined) return null
+  const { toolCalls: table } = db.tables
+  const rows = await db.read(
+    `SELECT ${selectList(toolCallColumns, 't')} FROM ${table} t WHERE t.chat_id = $chatId AND t.message_id = ` +
+      `(SELECT o.message_id FROM ${table} o WHERE o.chat_id = $chatId AND o.tool_call_id = $call) ORDER BY t.position`,
+    { chatId, call: first.toolCallId },
+    transaction,
+  )
+  const stored = rows.map((raw) => readToolCall(db, raw))
+  const same = (call: ToolCallRow, at: number) =>
+    call.toolCallId === stored[at]?.toolCallId &&
+    call.name === stored[at].name &&
+    isDeepStrictEqual(call.arguments, stored[at].arguments)
+  return stored.length === toolCalls.length && toolCalls.every(same) ? (stored[0]?.messageId ?? null) : null
 }
 
 /** An id that another chat has already is kept as the provider's; within a chat it would be a mistake. */

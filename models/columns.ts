@@ -52,7 +52,7 @@ export const messageColumns: Columns<MessageRow> = {
   finishReason: ['finish_reason', 'text'],
   outcome: ['outcome', 'text'],
   encoding: ['encoding', 'text'],
-  cacheUntilHere: ['cache_until_here', 'json'],
+  cacheBoundary: ['cache_until_here', 'json'],
   summaryThrough: ['summary_through', 'int'],
   createdAt: ['created_at', 'time'],
   updatedAt: ['updated_at', 'time'],

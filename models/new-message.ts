@@ -15,7 +15,7 @@ export function newMessage(
     outcome: null,
     encoding: null,
     summaryThrough: null,
-    cacheUntilHere: null,
+    cacheBoundary: null,
     createdAt: new Date(),
     ...message,
   }

@@ -219,7 +219,7 @@ export interface MessageRow {
   /** Of tool results: whether the content is the text that the tool returned, or JSON. Null for other messages, and where nobody knows. */
   encoding: ToolEncoding | null
   /** Whether the provider is to keep the prompt up to here in its cache, and for how long; null = not asked for. */
-  cacheUntilHere: CacheBoundary | null
+  cacheBoundary: CacheBoundary | null
   /** Of summaries: the position up to which this one stands for the transcript, system messages aside. Null for every other message. */
   summaryThrough: number | null
   /** When the row was written. */

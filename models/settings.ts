@@ -18,11 +18,11 @@ export interface PendingSettings {
 /** What one system message says. */
 export interface Instruction {
   readonly content: string
-  readonly cacheUntilHere: CacheBoundary | null
+  readonly cacheBoundary: CacheBoundary | null
 }
 
-export function instructionOf({ content, cacheUntilHere }: MessageRow): Instruction {
-  return { content: content ?? '', cacheUntilHere }
+export function instructionOf({ content, cacheBoundary }: MessageRow): Instruction {
+  return { content: content ?? '', cacheBoundary }
 }
 
 /**
@@ -67,7 +67,7 @@ async function saveInstructions(
   const kept = stored.slice(0, instructions.length)
   for (const [at, row] of kept.entries()) {
     const said = instructions[at]
-    const boundary = said?.cacheUntilHere ? JSON.stringify(said.cacheUntilHere) : null
+    const boundary = said?.cacheBoundary ? JSON.stringify(said.cacheBoundary) : null
     const stored = row.boundary === null ? null : JSON.stringify(db.dialect.readJson(row.boundary))
     if (row.content === said?.content && stored === boundary) continue
     await db.write(

@@ -187,6 +187,16 @@ export class ArgumentError extends UsageError {
 export class ConfigurationError extends UsageError {
   readonly code: string = 'configuration'
 }
+/** A stored tool result belongs to a call that is not there, so it can't be read as a value.
+ * @remarks Only a transcript from elsewhere can hold one. Read `chat.messages()`, or delete the row. */
+export class OrphanedResultError extends ArgumentError {
+  override readonly code = 'argument.orphaned_result'
+}
+/** A message value, or a list of them, that can't be: an unknown role, a tool that is none, a result without its call.
+ * @remarks The message names the part; nothing was stored. */
+export class InvalidMessageError extends ArgumentError {
+  override readonly code = 'argument.message'
+}
 /** The tool that a chat must call is none that it offers.
  * @remarks Name one of its tools, or offer the tool. */
 export class InvalidToolChoiceError extends ArgumentError {

@@ -4,7 +4,7 @@ export type { ChatRecord } from '../models/chat.ts'
 // Whole, so that an application can merge its declarations into it by this package's name.
 export * from '../models/extension.ts'
 export type { Extensions, ModelExtension, Models } from '../models/index.ts'
-export type { MessageRecord } from '../models/message.ts'
+export type { MessageRecord, MessageValue } from '../models/message.ts'
 export type { ChatState } from '../models/overview.ts'
 export type { QueuedMessageRecord } from '../models/queued-message.ts'
 export type {
@@ -36,6 +36,7 @@ export type {
 } from '../models/rows.ts'
 export type { ToolCallRecord, ToolCallValue } from '../models/tool-call.ts'
 export type { UsageRecord } from '../models/usage.ts'
+export type { ChatCost, ChatTokens } from '../models/usage-totals.ts'
 export { CompactJob } from '../workers/compact.ts'
 export { CompleteJob } from '../workers/complete.ts'
 export type { ChatOrId, EnqueueOptions, JobOutcome } from '../workers/job.ts'
@@ -55,6 +56,8 @@ export type { Chats, CreateOptions, NewChat } from './chat/chats.ts'
 export type { Diagnosis, WaitsFor } from './chat/diagnose.ts'
 export type { Advice } from './chat/diagnosis-advice.ts'
 export type { Message } from './chat/message.ts'
+export type { AddedValue } from './chat/message-inputs.ts'
+export type { TranscriptValue } from './chat/message-values.ts'
 export { defineAgent } from './chat/turn-ends.ts'
 export * from './errors.ts'
 export type { ChatEvent, EventToolCall, LiveEvent } from './events/event.ts'
@@ -62,6 +65,17 @@ export type { EventsOptions, History } from './events/options.ts'
 export type { EventReader } from './events/reader.ts'
 export type { ContextFor } from './loop/contexts.ts'
 export type { Chunk, OnChunk } from './loop/run-context.ts'
+export type { MessageRole, MessageStop, MessageType } from './messages/check.ts'
+export {
+  type MessageHash,
+  type MessageOptions,
+  MessageValue as MessageBase,
+  TextMessage,
+  ToolCallMessage,
+  ToolResultMessage,
+} from './messages/message.ts'
+export { type ToolHash, ToolMessage, type ToolMessageOptions } from './messages/tool-message.ts'
+export { UserMessage, type UserMessageOptions } from './messages/user-message.ts'
 export type { ErrorFacts } from './observability/error-facts.ts'
 export type { Observation } from './observability/observation.ts'
 export type { ObservabilityOptions } from './observability/open.ts'
@@ -105,4 +119,3 @@ export type {
   ValidatedArguments,
 } from './tools/tool.ts'
 export type { OnTurnEnd, TurnOutcome } from './tools/turn-end.ts'
-export type { ChatCost, ChatTokens } from './usage/totals.ts'

@@ -2,7 +2,7 @@ import { v7 as uuid } from 'uuid'
 import * as z from 'zod'
 import type { AddedMessage } from '../../models/adding.ts'
 import { newMessage } from '../../models/new-message.ts'
-import type { ToolCallRow } from '../../models/rows.ts'
+import type { ToolCallRow, ToolEncoding } from '../../models/rows.ts'
 import { freshCallId } from '../../models/turns.ts'
 import { ArgumentError } from '../errors.ts'
 import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
@@ -40,6 +40,8 @@ export type AddedMessageInput =
       readonly toolCallId: string
       /** True: the call failed. Default false. */
       readonly isError?: boolean
+      /** How the result is to be read back: as the text that it is (default), or as JSON. */
+      readonly encoding?: ToolEncoding
     }
 
 const json: z.ZodType<Record<string, unknown>> = z.record(z.string(), z.unknown())
@@ -67,6 +69,7 @@ const schema = z.discriminatedUnion('role', [
     content: text,
     toolCallId: z.string().min(1),
     isError: z.boolean().optional(),
+    encoding: z.enum(['text', 'json']).optional(),
   }),
 ])
 
@@ -93,6 +96,7 @@ export function messageToAdd(chatId: string, input: AddedMessageInput): Omit<Add
     thinkingText: given.role === 'assistant' ? (given.thinking ?? null) : null,
     finishReason: given.role === 'assistant' ? (given.finishReason ?? null) : null,
     outcome: given.role === 'tool' ? (given.isError === true ? 'failed' : 'succeeded') : null,
+    encoding: given.role === 'tool' ? (given.encoding ?? 'text') : null,
     createdAt,
   })
   const requested = given.role === 'assistant' ? (given.toolCalls ?? []) : []

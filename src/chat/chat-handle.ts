@@ -13,6 +13,7 @@ import type { LoopPorts } from '../loop/run-context.ts'
 import type { Agent } from '../tools/agent.ts'
 import type { Tool } from '../tools/tool.ts'
 import { asMessage, type Message } from './message.ts'
+import { type TranscriptValue, valuesOf } from './message-values.ts'
 import { PendingConfiguration } from './pending-configuration.ts'
 
 /** What a chat object works with. */
@@ -71,6 +72,14 @@ export abstract class ChatHandle {
   /** The transcript in its order; summaries, whose `summaryThrough` is not null, among the messages that they came after. */
   async messages(): Promise<Message[]> {
     return (await readTranscript(this.deps.db, this.id)).map(asMessage)
+  }
+
+  /**
+   * The transcript as values, which `addMessage` takes back; summaries are left out. (M16)
+   * @throws {OrphanedResultError} for a result whose call is not there. (M19)
+   */
+  async transcript(): Promise<TranscriptValue[]> {
+    return valuesOf(await readTranscript(this.deps.db, this.id))
   }
 
   /**

@@ -17,6 +17,7 @@ import { type AddedMessageInput, messageToAdd } from './added-message.ts'
 import type { InTransaction } from './chat-handle.ts'
 import { ChatRequests, requireText } from './chat-requests.ts'
 import { asMessage, type Message } from './message.ts'
+import { type AddedValue, inputsOf, isValues } from './message-inputs.ts'
 
 /** What goes with a question. */
 export interface AskOptions {
@@ -186,15 +187,24 @@ export class Chat extends ChatRequests {
   }
 
   /**
-   * Adds a message as it is, without running anything, and returns its record. A tool message names the call that it
-   * answers; a second result for a call returns the first.
+   * Adds a message as it is, without running anything, and returns its record: of an object, of a message value, of a list of values
+   * (the last one's record; a text that stops for tools and the calls behind it are one message), or of a record of any chat, which is
+   * copied. A tool message names the call that it answers; a second result for a call returns the first, and calls that the chat
+   * knows already return the message that requested them. (M16, M29, M30)
    * @throws {ChatRunningError} while another process runs the chat.
    * @throws {ArgumentError} for a role or a content that no message has, or a result without its call.
    */
-  async addMessage(message: AddedMessageInput): Promise<MessageRecord> {
+  async addMessage(message: AddedMessageInput): Promise<MessageRecord>
+  async addMessage(message: AddedValue | readonly AddedValue[] | Pick<MessageRecord, 'toLlm'>): Promise<MessageRecord>
+  async addMessage(message: unknown): Promise<MessageRecord> {
     const { db, models } = this.deps
-    const added = messageToAdd(this.id, message)
-    const id = await this.storePending((pending, transaction) => addMessage(db, { ...added, pending }, transaction))
+    const inputs = isValues(message) ? inputsOf(message) : [isRecord(message) ? await message.toLlm() : message]
+    const added = inputs.map((input) => messageToAdd(this.id, input as AddedMessageInput))
+    const id = await this.storePending(async (pending, transaction) => {
+      let last = ''
+      for (const one of added) last = await addMessage(db, { ...one, pending }, transaction)
+      return last
+    })
     const record = await models.Message.findByPk(id, { useMaster: true })
     if (record === null) throw chatNotFound(this.id)
     return record
@@ -218,6 +228,10 @@ export class Chat extends ChatRequests {
       if (message !== null) await this.callHooks('afterDequeue', message, recordOf(models.QueuedMessage, queued), this)
     }
   }
+}
+
+function isRecord(message: unknown): message is Pick<MessageRecord, 'toLlm'> {
+  return typeof (message as { toLlm?: unknown } | null)?.toLlm === 'function'
 }
 
 function producedBy(result: RunResult): Message | null {

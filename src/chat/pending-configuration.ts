@@ -86,7 +86,7 @@ export class PendingConfiguration {
       this.#setOwnInstructions(text, append, boundary)
       return
     }
-    const instruction = text === null ? [] : [{ content: text, cacheUntilHere: boundary }]
+    const instruction = text === null ? [] : [{ content: text, cacheBoundary: boundary }]
     const { replaced, appended, ...others } = this.#changes
     this.#changes =
       append && text !== null

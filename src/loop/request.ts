@@ -43,8 +43,8 @@ function systemMessages(texts: readonly string[]): RequestMessage[] {
   return texts.map((content) => ({ role: 'system', content }))
 }
 
-function boundary({ cacheUntilHere }: TranscriptMessage): Pick<RequestMessage, 'cacheUntilHere'> {
-  return cacheUntilHere === null ? {} : { cacheUntilHere }
+function boundary({ cacheBoundary }: TranscriptMessage): Pick<RequestMessage, 'cacheUntilHere'> {
+  return cacheBoundary === null ? {} : { cacheUntilHere: cacheBoundary }
 }
 
 /** The tools that a request offers. */

@@ -8,6 +8,7 @@ import { interruptedCall, messageOf, wellFormed } from '../tools/results.ts'
 import { cutToLimit } from '../tools/text-limit.ts'
 import type { Tool, ToolProgress, ToolResult } from '../tools/tool.ts'
 import { chatOf, type Plan, planCall, requireTools } from './plan-call.ts'
+import { timesRunning, withWarning } from './repetition.ts'
 import { factsOf, type RunContext } from './run-context.ts'
 import { answeredCall, executeObserved, namesOf } from './tool-ended.ts'
 import { toolMessage } from './tool-message.ts'
@@ -102,12 +103,19 @@ async function runCall(
       return false
     }
     const result = await hookedExecution(run, call, tool, signal)
-    await commitResult(run, call, result, {})
+    await commitResult(run, call, warned(run, call, result), {})
     if ('raise' in result) raised.push(result.raise)
     return true
   } finally {
     release()
   }
+}
+
+function warned(run: RunContext, call: ToolCallRow, result: ToolResult): ToolResult {
+  const { repetitionLimit } = run.configuration.agent
+  const times = repetitionLimit === null ? 0 : timesRunning(run.transcript, call)
+  if (repetitionLimit === null || times < repetitionLimit) return result
+  return { ...result, content: withWarning(result.content, call.name, times), encoding: 'text' }
 }
 
 /** What a hook throws ends the run as what a tool throws does: the call has its result, so that it is not run again. */

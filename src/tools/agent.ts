@@ -27,6 +27,8 @@ export interface Agent extends AgentSettings {
   readonly broadcast: Broadcast
   /** Most tool rounds of one turn. */
   readonly rounds: number
+  /** From so many calls of one tool in a row on, its results warn the model; null = never. */
+  readonly repetitionLimit: number | null
   /** How many calls of one round may run at the same time. 1 = one after the other, in the model's order. */
   readonly concurrency: number
   /** Where tool rounds run: in the worker that asked the model, or handed to the runTools queue. */

@@ -36,6 +36,8 @@ export interface AgentDefinition<Chat = never> extends SettingsInput {
   readonly headers?: Readonly<Record<string, string>> | null | undefined
   /** Most tool rounds of one turn. Default 50. */
   readonly rounds?: number | undefined
+  /** From so many calls of one tool in a row on, its results hold a warning to the model. Default: none. (M36) */
+  readonly repetitionLimit?: number | null | undefined
   /** How many calls of one round may run at the same time. Default 1, also for false; true means 8. */
   readonly concurrency?: boolean | number | undefined
   /** Where tools run: in the worker that asked the model (`inline`, default), or in the runTools workers (`queue`). */
@@ -85,6 +87,7 @@ const definitionSchema = z.strictObject(
     streaming: flag.default(true),
     broadcast: z.enum(['auto', 'manual', 'off'], { error: 'must be "auto", "manual" or "off"' }).default('auto'),
     rounds: count(1).default(50),
+    repetitionLimit: count(2).nullish(),
     concurrency: z
       .custom<boolean | number>(isConcurrency, 'must be true, false or a whole number from 1 on')
       .default(1),
@@ -136,6 +139,7 @@ export function defineAgent<Chat>(definition: AgentDefinition<Chat>): Agent {
     streaming: checked.streaming,
     broadcast: checked.broadcast,
     rounds: checked.rounds,
+    repetitionLimit: checked.repetitionLimit ?? null,
     concurrency: concurrencyOf({ concurrency: checked.concurrency }, 1),
     toolExecution: checked.toolExecution,
     retries: checked.retries,

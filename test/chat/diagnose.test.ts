@@ -42,7 +42,7 @@ function message(position: number, role: Role, toolCalls: ToolCallRow[] = []): T
       outcome: null,
       summaryThrough: null,
       encoding: null,
-      cacheUntilHere: null,
+      cacheBoundary: null,
     },
     ...empty,
     createdAt: from(-50 + position),

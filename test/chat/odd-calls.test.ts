@@ -50,6 +50,21 @@ onEachDatabase('A call that is not as it should be', (kind) => {
     expect((await resultsById(chat))[id]?.outcome).to.equal('denied')
   })
 
+  it('that comes a third time running is answered with a warning, where the agent wants that (M36)', async () => {
+    const ids = [freshId(), freshId(), freshId(), freshId()]
+    const one = (at: number, name = 'read') => toolCalls([call(name, ids[at])])
+    await bench.script([one(0), one(1), one(2), one(3, 'write'), text('Done.')])
+    const tools = [recording('read', []), recording('write', [])]
+    const agent = defineAgent({ name: freshName(), tools, repetitionLimit: 3 })
+    const mill = await bench.connect({ agents: [agent] })
+    const chat = await mill.chats.create({ agent })
+    await chat.ask('Go')
+    const results = await resultsById(chat)
+    const warned = ids.map((id) => /called \d times in a row/.exec(results[id]?.content ?? '')?.[0])
+    expect(warned).to.deep.equal([undefined, undefined, 'called 3 times in a row', undefined])
+    expect(await roles(chat)).to.equal('user assistant tool assistant tool assistant tool assistant tool assistant')
+  })
+
   it('is stored but not run if its arguments are no JSON (S75, M20)', async () => {
     const id = freshId()
     const runs: string[] = []

@@ -331,7 +331,7 @@ onEachDatabase('A setter', (kind) => {
     await chat.withCaching(false).ask('Again')
     expect(JSON.stringify(body())).to.not.contain('cache_control')
     const stored = await web.models.Message.findAll({ where: { chatId: chat.id, role: 'system' }, order: ['position'] })
-    expect(stored.map((row) => row.cacheUntilHere)).to.deep.equal([{ ttl: '1h' }, true])
+    expect(stored.map((row) => row.cacheBoundary)).to.deep.equal([{ ttl: '1h' }, true])
   })
 
   it('of instructions keeps them out of the table with persist: false, through reload and in place (S102)', async () => {

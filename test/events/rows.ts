@@ -66,7 +66,7 @@ export function messageOf(message: Partial<TranscriptMessage> & Pick<TranscriptM
     outcome: null,
     summaryThrough: null,
     encoding: null,
-    cacheUntilHere: null,
+    cacheBoundary: null,
     createdAt: at,
     updatedAt: at,
     toolCalls: [],

@@ -17,7 +17,7 @@ export function message(role: Role, given: Partial<TranscriptMessage> = {}): Tra
     outcome: null,
     summaryThrough: null,
     encoding: null,
-    cacheUntilHere: null,
+    cacheBoundary: null,
     createdAt: new Date(0),
     updatedAt: new Date(0),
     toolCalls: [],

@@ -1,5 +1,5 @@
 import { Big } from 'big.js'
-import type { UsageRow } from '../../models/rows.ts'
+import type { UsageRow } from './rows.ts'
 
 /** Tokens of many attempts; null where none of them reported any. */
 export interface ChatTokens {
