@@ -197,6 +197,8 @@ export type WishAfter =
   | { readonly kind: 'now'; readonly queue: Bell }
   /** The turn failed in a way that may pass: the count of attempts goes on. */
   | { readonly kind: 'later'; readonly delayMs: number }
+  /** The chat waits, and is to be looked at again then: a task, or a question that expires. */
+  | { readonly kind: 'look-again'; readonly delayMs: number }
   /** This process lacks something that another may have. */
   | { readonly kind: 'put-off'; readonly delayMs: number }
 
@@ -218,11 +220,12 @@ const endedTurn = ({ failure }: Release) =>
 export async function releaseChat(db: Database, release: Release): Promise<boolean> {
   const { now, nowPlus } = db.dialect
   const { wish } = release
-  const delayed = wish.kind === 'later' || wish.kind === 'put-off'
+  const delayed = 'delayMs' in wish
   const due = {
     none: 'NULL',
     now: `CASE WHEN wanted_at IS NULL OR wanted_at > ${now} THEN ${now} ELSE wanted_at END`,
     later: nowPlus('$delayMs'),
+    'look-again': nowPlus('$delayMs'),
     'put-off': nowPlus('$delayMs'),
   }[wish.kind]
   const rows = await db.write(

@@ -1,6 +1,6 @@
 import { Big } from 'big.js'
 import type { Dialect } from './dialect.ts'
-import type { ChatRow, Json, MessageRow, QueuedMessageRow, ToolCallRow, UsageRow } from './rows.ts'
+import type { ChatRow, DecisionRow, Json, MessageRow, QueuedMessageRow, ToolCallRow, UsageRow } from './rows.ts'
 
 /** How a column travels between a row and a statement. */
 type Kind = 'text' | 'int' | 'bool' | 'time' | 'json' | 'decimal'
@@ -78,6 +78,11 @@ export const toolCallColumns: Columns<ToolCallRow> = {
   claimedUntil: ['claimed_until', 'time'],
   startedAt: ['started_at', 'time'],
   mcpState: ['mcp_state', 'json'],
+  editedArguments: ['edited_arguments', 'json'],
+  decidedBy: ['decided_by', 'text'],
+  decisionReason: ['decision_reason', 'text'],
+  askedAt: ['asked_at', 'time'],
+  expiresAt: ['expires_at', 'time'],
   createdAt: ['created_at', 'time'],
   updatedAt: ['updated_at', 'time'],
 }
@@ -89,6 +94,18 @@ export const queuedMessageColumns: Columns<QueuedMessageRow> = {
   content: ['content', 'text'],
   steer: ['steer', 'bool'],
   owner: ['owner', 'json'],
+  createdAt: ['created_at', 'time'],
+}
+
+export const decisionColumns: Columns<DecisionRow> = {
+  id: ['id', 'text'],
+  chatId: ['chat_id', 'text'],
+  toolCallId: ['tool_call_id', 'text'],
+  action: ['action', 'text'],
+  decidedBy: ['decided_by', 'text'],
+  reason: ['reason', 'text'],
+  requestKey: ['request_key', 'text'],
+  value: ['value', 'json'],
   createdAt: ['created_at', 'time'],
 }
 

@@ -9,6 +9,7 @@ export interface Tables {
   readonly messages: string
   readonly toolCalls: string
   readonly queuedMessages: string
+  readonly decisions: string
   readonly usages: string
 }
 
@@ -55,6 +56,7 @@ export function tableNames(prefix: string): Tables {
     messages: `${prefix}messages`,
     toolCalls: `${prefix}tool_calls`,
     queuedMessages: `${prefix}queued_messages`,
+    decisions: `${prefix}decisions`,
     usages: `${prefix}usages`,
   }
 }

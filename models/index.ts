@@ -2,6 +2,7 @@ import type { CreationAttributes, Model, ModelStatic, Sequelize } from 'sequeliz
 import { ConfigurationError } from '../src/errors.ts'
 import { type ChatRecord, defineChat } from './chat.ts'
 import { tableNames } from './database.ts'
+import { type DecisionRecord, defineDecision } from './decision.ts'
 import type { OwnParts } from './define.ts'
 import { defineMessage, type MessageRecord } from './message.ts'
 import { defineQueuedMessage, type QueuedMessageRecord } from './queued-message.ts'
@@ -18,6 +19,8 @@ export interface Models {
   readonly ToolCall: ModelStatic<ToolCallRecord>
   /** One row a user message that waits for its place in a transcript. */
   readonly QueuedMessage: ModelStatic<QueuedMessageRecord>
+  /** One row a decision about a tool call, or an answer to a question of one. Read only. */
+  readonly Decision: ModelStatic<DecisionRecord>
   /** One row a physical attempt at a model, failed and cancelled ones included. */
   readonly Usage: ModelStatic<UsageRecord>
 }
@@ -54,7 +57,9 @@ export function defineModels(sequelize: Sequelize, tablePrefix: string, extend: 
   const QueuedMessage = defineQueuedMessage(sequelize, tables.queuedMessages, extend.QueuedMessage)
   const Usage = defineUsage(sequelize, tables.usages, extend.Usage)
 
-  const models: Models = { Chat, Message, ToolCall, QueuedMessage, Usage }
+  const Decision = defineDecision(sequelize, tables.decisions)
+
+  const models: Models = { Chat, Message, ToolCall, QueuedMessage, Usage, Decision }
   try {
     tie(models)
     associate(extend.Chat, Chat, models)
@@ -69,7 +74,7 @@ export function defineModels(sequelize: Sequelize, tablePrefix: string, extend: 
   return models
 }
 
-function tie({ Chat, Message, ToolCall, QueuedMessage, Usage }: Models): void {
+function tie({ Chat, Message, ToolCall, QueuedMessage, Usage, Decision }: Models): void {
   Chat.hasMany(Message, { as: 'messages', foreignKey: 'chatId' })
   Message.belongsTo(Chat, { as: 'chat', foreignKey: 'chatId' })
   Message.hasMany(ToolCall, { as: 'toolCalls', foreignKey: 'messageId' })
@@ -78,6 +83,10 @@ function tie({ Chat, Message, ToolCall, QueuedMessage, Usage }: Models): void {
   ToolCall.belongsTo(Message, { as: 'result', foreignKey: 'resultId' })
   Chat.hasMany(QueuedMessage, { as: 'queuedMessages', foreignKey: 'chatId' })
   QueuedMessage.belongsTo(Chat, { as: 'chat', foreignKey: 'chatId' })
+  Chat.hasMany(Decision, { as: 'decisions', foreignKey: 'chatId' })
+  Decision.belongsTo(Chat, { as: 'chat', foreignKey: 'chatId' })
+  ToolCall.hasMany(Decision, { as: 'decisions', foreignKey: 'toolCallId' })
+  Decision.belongsTo(ToolCall, { as: 'toolCall', foreignKey: 'toolCallId' })
   Chat.hasMany(Usage, { as: 'usages', foreignKey: 'chatId' })
   Usage.belongsTo(Chat, { as: 'chat', foreignKey: 'chatId' })
   Message.hasMany(Usage, { as: 'usages', foreignKey: 'messageId' })

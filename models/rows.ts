@@ -282,6 +282,16 @@ export interface ToolCallRow {
   startedAt: Date | null
   /** What a paused call waits on; null when it is not paused. */
   mcpState: JsonObject | null
+  /** The arguments that a person put in place of the model's; null where nobody did. */
+  editedArguments: JsonObject | null
+  /** Who made the latest decision about it, in the application's words; null where nobody said. */
+  decidedBy: string | null
+  /** Why, as whoever decided said. */
+  decisionReason: string | null
+  /** Since when a decision is waited for; null where none is. */
+  askedAt: Date | null
+  /** When that is no longer waited for; null = never. */
+  expiresAt: Date | null
   /** When the row was written. */
   createdAt: Date
   /** When the row was last written. */
@@ -303,6 +313,31 @@ export interface QueuedMessageRow {
   /** Stored and handed back, never interpreted. */
   owner: Json | null
   /** When it was queued. */
+  createdAt: Date
+}
+
+/** What was done about a tool call, or about a question of it. */
+export type DecisionAction = 'approved' | 'remembered' | 'denied' | 'answered' | 'declined' | 'expired'
+
+/** One row of `decisions`: who decided what about a tool call, and when. Never changed. */
+export interface DecisionRow {
+  /** A UUIDv7. */
+  id: string
+  /** The chat of the call. */
+  chatId: string
+  /** The row of the call. */
+  toolCallId: string
+  /** What was decided. */
+  action: DecisionAction
+  /** Who, in the application's words; null where nobody said, and for what expired. */
+  decidedBy: string | null
+  /** Why; null where nobody said. */
+  reason: string | null
+  /** Of answers: which question of the call. */
+  requestKey: string | null
+  /** The arguments that were put in place of the model's, or the answer; null where there are none. */
+  value: JsonObject | null
+  /** When. */
   createdAt: Date
 }
 

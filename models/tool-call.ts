@@ -1,5 +1,6 @@
 import { Model, type ModelStatic, type Sequelize } from 'sequelize'
 import { ReadOnlyModelError } from '../src/errors.ts'
+import { argumentsHash } from './arguments-hash.ts'
 import {
   countColumn,
   flagColumn,
@@ -51,6 +52,11 @@ export interface ToolCallRecord
   paused(): boolean
   /** The call as a plain value. */
   toLlm(): ToolCallValue
+  /**
+   * What `approve(call, { argumentsHash })` takes: SHA-256, as hex, of the tool and of what the call would run with. Show it with the
+   * call, and a decision about other arguments than those is refused.
+   */
+  argumentsHash(): string
 }
 
 export function defineToolCall(sequelize: Sequelize, tableName: string, own?: OwnParts): ModelStatic<ToolCallRecord> {
@@ -66,6 +72,10 @@ export function defineToolCall(sequelize: Sequelize, tableName: string, own?: Ow
 
     toLlm(): ToolCallValue {
       return toValue(this.get() as ToolCallRow)
+    }
+
+    argumentsHash(): string {
+      return argumentsHash(this.get() as ToolCallRow)
     }
   }
   defineTable(
@@ -95,6 +105,11 @@ export function defineToolCall(sequelize: Sequelize, tableName: string, own?: Ow
       claimedUntil: timeColumn(),
       startedAt: timeColumn(),
       mcpState: jsonColumn(),
+      editedArguments: jsonColumn(),
+      decidedBy: wordColumn(),
+      decisionReason: textColumn(),
+      askedAt: timeColumn(),
+      expiresAt: timeColumn(),
       createdAt: timeColumn(),
       updatedAt: timeColumn(),
     },

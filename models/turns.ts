@@ -1,9 +1,11 @@
 import { type Transaction, UniqueConstraintError } from 'sequelize'
 import { v7 as uuid } from 'uuid'
+import { audit } from './audit.ts'
 import { type ClaimKey, fence } from './claims.ts'
 import { messageColumns, toolCallColumns } from './columns.ts'
 import type { Database } from './database.ts'
 import type { Approval, MessageRow, QueuedMessageRow, ToolCallRow } from './rows.ts'
+import type { PauseState } from './waiting.ts'
 
 // Everything here is written by the run that holds the chat, each in one fenced transaction.
 
@@ -63,7 +65,7 @@ export async function startToolCall(
       `UPDATE ${db.tables.toolCalls} SET claimed_by = $claimId, claimed_until = ${db.dialect.nowPlus('$ttlMs')}, ` +
         `started_at = ${db.dialect.now}, updated_at = ${db.dialect.now}, ` +
         // Begun and pending would read as a question about an interruption.
-        "approval = CASE WHEN approval = 'pending' THEN NULL ELSE approval END " +
+        "approval = CASE WHEN approval = 'pending' THEN NULL ELSE approval END, asked_at = NULL, expires_at = NULL " +
         `WHERE id = $callId AND result_id IS NULL AND COALESCE(approval, '') = $approval`,
       { callId: call.id, claimId: key.claimId, ttlMs: call.ttlMs, approval: call.approval ?? '' },
       transaction,
@@ -72,22 +74,70 @@ export async function startToolCall(
   })
 }
 
-/** Records what a run found about a call's approval. False = someone decided meanwhile, or the call was answered. */
-export async function setApproval(
-  db: Database,
-  key: ClaimKey,
-  call: { readonly id: string; readonly from: Approval | null; readonly to: Approval; readonly interrupted?: boolean },
-): Promise<boolean> {
+/** What a run found about a call's approval. */
+export interface FoundApproval {
+  readonly id: string
+  readonly from: Approval | null
+  readonly to: Approval
+  readonly interrupted?: boolean
+  /** When the question expires; null = never. */
+  readonly expiresAt?: Date | null
+  /** Set where it has expired: what is said of that. */
+  readonly expired?: string
+}
+
+/** What a call that waits for something outside goes on with. */
+export interface NewPause {
+  readonly id: string
+  readonly state: PauseState
+  /** Set where questions expired: what is said of that. */
+  readonly expired?: string
+}
+
+/**
+ * Leaves a call to wait for what its tool asked for, or for a task: it is executed no more, and no result is stored. False = it has
+ * one.
+ */
+export async function pauseToolCall(db: Database, key: ClaimKey, pause: NewPause): Promise<boolean> {
   return db.transaction(async (transaction) => {
     await fence(db, transaction, key)
     const rows = await db.write(
-      `UPDATE ${db.tables.toolCalls} SET approval = $to, updated_at = ${db.dialect.now}` +
+      `UPDATE ${db.tables.toolCalls} SET mcp_state = $state, claimed_by = NULL, claimed_until = NULL, started_at = NULL, ` +
+        `updated_at = ${db.dialect.now} WHERE id = $id AND result_id IS NULL`,
+      { id: pause.id, state: JSON.stringify(pause.state) },
+      transaction,
+    )
+    if (rows === 1 && pause.expired !== undefined) {
+      await audit(db, { id: pause.id, chatId: key.chatId }, { action: 'expired', reason: pause.expired }, transaction)
+    }
+    return rows === 1
+  })
+}
+
+/** Records what a run found about a call's approval. False = someone decided meanwhile, or the call was answered. */
+export async function setApproval(db: Database, key: ClaimKey, call: FoundApproval): Promise<boolean> {
+  const { expiresAt = null, expired } = call
+  return db.transaction(async (transaction) => {
+    await fence(db, transaction, key)
+    const rows = await db.write(
+      `UPDATE ${db.tables.toolCalls} SET approval = $to, asked_at = ${expired ? 'NULL' : 'COALESCE(asked_at, $askedAt)'}, ` +
+        `expires_at = $expiresAt, decision_reason = $reason, updated_at = ${db.dialect.now}` +
         // An interrupted call keeps its start: only a person may let it run again.
         (call.interrupted ? ', claimed_by = NULL, claimed_until = NULL' : '') +
         ` WHERE id = $callId AND result_id IS NULL AND COALESCE(approval, '') = $from`,
-      { callId: call.id, from: call.from ?? '', to: call.to },
+      {
+        callId: call.id,
+        from: call.from ?? '',
+        to: call.to,
+        ...(expired ? {} : { askedAt: db.dialect.time(new Date()) }),
+        expiresAt: expiresAt === null ? null : db.dialect.time(expiresAt),
+        reason: expired ?? null,
+      },
       transaction,
     )
+    if (rows === 1 && expired) {
+      await audit(db, { id: call.id, chatId: key.chatId }, { action: 'expired', reason: expired }, transaction)
+    }
     return rows === 1
   })
 }

@@ -187,6 +187,16 @@ export class ArgumentError extends UsageError {
 export class ConfigurationError extends UsageError {
   readonly code: string = 'configuration'
 }
+/** Whoever was asked by a tool declined to answer, or did not in time. Thrown into the tool by `ask()`.
+ * @remarks Not caught by the tool, it is an error of the tool that the model is told of. */
+export class InputDeclinedError extends ArgumentError {
+  override readonly code = 'argument.input_declined'
+}
+/** A call would run with other arguments than those that were shown when it was decided about.
+ * @remarks Show the call again, with its arguments as they are now, and decide about those. */
+export class ArgumentsChangedError extends ArgumentError {
+  override readonly code = 'argument.arguments_changed'
+}
 /** A stored tool result belongs to a call that is not there, so it can't be read as a value.
  * @remarks Only a transcript from elsewhere can hold one. Read `chat.messages()`, or delete the row. */
 export class OrphanedResultError extends ArgumentError {

@@ -1,6 +1,7 @@
 export type { Logger } from '../config/logger.ts'
 export type { RedisClient } from '../config/redis-clients.ts'
 export type { ChatRecord } from '../models/chat.ts'
+export type { DecisionRecord } from '../models/decision.ts'
 // Whole, so that an application can merge its declarations into it by this package's name.
 export * from '../models/extension.ts'
 export type { Extensions, ModelExtension, Models } from '../models/index.ts'
@@ -15,6 +16,8 @@ export type {
   ChatRow,
   ChatSettings,
   CompactionSettings,
+  DecisionAction,
+  DecisionRow,
   Failure,
   FallbackModel,
   FallbackSettings,
@@ -37,15 +40,23 @@ export type {
 export type { ToolCallRecord, ToolCallValue } from '../models/tool-call.ts'
 export type { UsageRecord } from '../models/usage.ts'
 export type { ChatCost, ChatTokens } from '../models/usage-totals.ts'
+export type { InputField } from '../models/waiting.ts'
 export { CompactJob } from '../workers/compact.ts'
 export { CompleteJob } from '../workers/complete.ts'
 export type { ChatOrId, EnqueueOptions, JobOutcome } from '../workers/job.ts'
 export type { Pool } from '../workers/pool.ts'
 export { RunToolsJob } from '../workers/run-tools.ts'
 export type { AddedMessageInput } from './chat/added-message.ts'
+export { Approvals, type ApprovalsOptions, type ApprovalsPage, type PendingApproval } from './chat/approvals.ts'
 export { type AskLaterOptions, type AskOptions, Chat } from './chat/chat.ts'
+export type {
+  ApproveOptions,
+  DecideOptions,
+  DeciderOptions,
+  ToolCallOrId,
+  WakeOptions,
+} from './chat/chat-decisions.ts'
 export type { InTransaction } from './chat/chat-handle.ts'
-export type { DecideOptions, ToolCallOrId, WakeOptions } from './chat/chat-requests.ts'
 export type {
   FallbackArguments,
   InstructionOptions,
@@ -58,6 +69,7 @@ export type { Advice } from './chat/diagnosis-advice.ts'
 export type { Message } from './chat/message.ts'
 export type { AddedValue } from './chat/message-inputs.ts'
 export type { TranscriptValue } from './chat/message-values.ts'
+export type { InputRequest, PendingTaskOfChat } from './chat/pending.ts'
 export { defineAgent } from './chat/turn-ends.ts'
 export * from './errors.ts'
 export type { ChatEvent, EventToolCall, LiveEvent } from './events/event.ts'
@@ -110,9 +122,14 @@ export type { AgentSettings, SettingName } from './tools/settings.ts'
 export type { FallbacksInput, SettingsInput } from './tools/settings-input.ts'
 export type {
   ApprovalResolver,
+  CancelContext,
   OnInterrupted,
+  PendingTask,
+  QuestionOptions,
   Reconciled,
   StopReason,
+  Task,
+  TaskOptions,
   Tool,
   ToolContext,
   ToolProgress,

@@ -11,6 +11,7 @@ import { Pool } from '../workers/pool.ts'
 import { closeQueues, type OpenedQueue, openQueues } from '../workers/queues.ts'
 import { RunToolsJob } from '../workers/run-tools.ts'
 import { Sweeper } from '../workers/sweep.ts'
+import { Approvals } from './chat/approvals.ts'
 import { Chats } from './chat/chats.ts'
 import { ConfigurationError } from './errors.ts'
 import type { ContextFor } from './loop/contexts.ts'
@@ -70,6 +71,8 @@ export interface WorkerCounts {
 export class Threadmill {
   /** Makes chats and finds them. */
   readonly chats: Chats
+  /** Calls of all chats that wait for a decision. */
+  readonly approvals: Approvals
   /** Asks for chats to be run, or summarised, by workers of this process or another. */
   readonly jobs: {
     /** Runs a turn to its answer, or to where it has to wait. */
@@ -100,6 +103,7 @@ export class Threadmill {
       compact: new CompactJob(dependencies),
     }
     this.chats = new Chats(parts.chats)
+    this.approvals = new Approvals(parts.db, parts.models)
   }
 
   /**

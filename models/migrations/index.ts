@@ -4,6 +4,7 @@ import { turnEnds } from './0003-turn-ends.ts'
 import { backlog } from './0004-backlog.ts'
 import { cacheBoundaries } from './0005-cache-boundaries.ts'
 import { resultEncoding } from './0006-result-encoding.ts'
+import { waits } from './0007-waits.ts'
 import type { Migration } from './migration.ts'
 
 export type { Migration, MigrationContext } from './migration.ts'
@@ -16,4 +17,5 @@ export const migrations: readonly Migration[] = [
   backlog,
   cacheBoundaries,
   resultEncoding,
+  waits,
 ]

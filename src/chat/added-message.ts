@@ -2,6 +2,7 @@ import { v7 as uuid } from 'uuid'
 import * as z from 'zod'
 import type { AddedMessage } from '../../models/adding.ts'
 import { newMessage } from '../../models/new-message.ts'
+import { newToolCall } from '../../models/new-tool-call.ts'
 import type { ToolCallRow, ToolEncoding } from '../../models/rows.ts'
 import { freshCallId } from '../../models/turns.ts'
 import { ArgumentError } from '../errors.ts'
@@ -101,30 +102,18 @@ export function messageToAdd(chatId: string, input: AddedMessageInput): Omit<Add
   })
   const requested = given.role === 'assistant' ? (given.toolCalls ?? []) : []
   const toolCalls = requested.map(
-    (call, position): ToolCallRow => ({
-      id: uuid(),
-      chatId,
-      messageId: id,
-      resultId: null,
-      position,
-      toolCallId: call.id ?? freshCallId(),
-      providerCallId: null,
-      name: call.name,
-      namespace: null,
-      arguments: (call.arguments ?? {}) as ToolCallRow['arguments'],
-      malformedArguments: null,
-      thoughtSignature: null,
-      approval: null,
-      remote: false,
+    (call, position): ToolCallRow =>
       // Nobody knows what the model was offered; a worker that lacks the tool says so to the model.
-      offered: false,
-      claimedBy: null,
-      claimedUntil: null,
-      startedAt: null,
-      mcpState: null,
-      createdAt,
-      updatedAt: createdAt,
-    }),
+      newToolCall({
+        id: uuid(),
+        chatId,
+        messageId: id,
+        position,
+        toolCallId: call.id ?? freshCallId(),
+        name: call.name,
+        arguments: (call.arguments ?? {}) as ToolCallRow['arguments'],
+        createdAt,
+      }),
   )
   return { message, toolCalls, answers: given.role === 'tool' ? given.toolCallId : null }
 }

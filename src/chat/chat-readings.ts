@@ -4,6 +4,7 @@ import type { ToolCallRecord } from '../../models/tool-call.ts'
 import { readRecent } from '../../models/transcript.ts'
 import { type ChatCost, type ChatTokens, sumCost, sumTokens } from '../../models/usage-totals.ts'
 import { readUsages } from '../../models/usages.ts'
+import { openRequests, pauseOf } from '../../models/waiting.ts'
 import type { EventsOptions } from '../events/options.ts'
 import type { EventReader } from '../events/reader.ts'
 import { modelRequest } from '../loop/model-request.ts'
@@ -14,6 +15,7 @@ import { ChatSettings } from './chat-settings.ts'
 import type { Diagnosis } from './diagnose.ts'
 import { readDiagnosis } from './diagnosis.ts'
 import type { Message } from './message.ts'
+import { type InputRequest, inputsOf, type PendingTaskOfChat, tasksOf } from './pending.ts'
 
 /** What can be asked about a chat. Everything is read anew, from any process. */
 export abstract class ChatReadings extends ChatSettings {
@@ -69,6 +71,33 @@ export abstract class ChatReadings extends ChatSettings {
     const { look, transcript } = await this.read()
     const open = openCalls(transcript)
     return this.waitsOutside(look.chat, transcript) && open.some((call) => this.awaitsApproval(look.chat, call))
+  }
+
+  /** Whether the chat waits, and for an answer to a question of a tool. A run elsewhere does not count. (S98) */
+  async awaitingInput(): Promise<boolean> {
+    return this.#awaits((call) => openRequests(call).length > 0)
+  }
+
+  /** Whether the chat waits, and for a task of a tool. A run elsewhere does not count. (S99) */
+  async awaitingTasks(): Promise<boolean> {
+    return this.#awaits((call) => pauseOf(call).task !== undefined)
+  }
+
+  async #awaits(matches: (call: ToolCallRow) => boolean): Promise<boolean> {
+    const { look, transcript } = await this.read()
+    return this.waitsOutside(look.chat, transcript) && openCalls(transcript).some(matches)
+  }
+
+  /** The questions of tools that nobody has answered, in the order of their calls; ready for `answer` and `decline`. (S97) */
+  async pendingInputs(): Promise<InputRequest[]> {
+    const { transcript } = await this.read()
+    return openCalls(transcript).flatMap((call) => inputsOf(call, this.deps.models))
+  }
+
+  /** The tasks of tools that go on elsewhere, as they were last looked at. (S99) */
+  async pendingTasks(): Promise<PendingTaskOfChat[]> {
+    const { transcript } = await this.read()
+    return openCalls(transcript).flatMap((call) => tasksOf(call, this.deps.models))
   }
 
   private waitsOutside(chat: ChatRow, transcript: readonly TranscriptMessage[]): boolean {

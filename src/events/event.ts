@@ -1,4 +1,5 @@
 import type { Approval, Failure, JsonObject, ToolOutcome } from '../../models/rows.ts'
+import type { InputField } from '../../models/waiting.ts'
 
 /** A tool call as viewers see it. */
 export interface EventToolCall {
@@ -76,6 +77,28 @@ export type LiveEvent =
       readonly toolCall: EventToolCall
       /** What was decided. */
       readonly approval: Exclude<Approval, 'pending'>
+    }
+  | {
+      readonly type: 'input.requested'
+      /** The call whose tool asks. */
+      readonly toolCallId: string
+      /** The tool's name. */
+      readonly name: string
+      /** Which question of the call it is. */
+      readonly key: string
+      /** What is asked. */
+      readonly message: string
+      /** What the answer is to hold. */
+      readonly fields: readonly InputField[]
+    }
+  | {
+      readonly type: 'input.answered'
+      /** The call whose tool asked. */
+      readonly toolCallId: string
+      /** Which question of the call it was. */
+      readonly key: string
+      /** Whether the answer was that there is none. */
+      readonly declined: boolean
     }
   | {
       readonly type: 'tool.progress'

@@ -1,5 +1,6 @@
 import type { QueuedMessageRow, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
 import type { ChatLook } from '../../models/transcript.ts'
+import { openRequests } from '../../models/waiting.ts'
 import type { LiveEvent } from './event.ts'
 import type { RunEnd } from './run-end.ts'
 import { eventToolCall } from './tool-call.ts'
@@ -45,6 +46,7 @@ function eventsOf(message: TranscriptMessage, answered: ToolCallRow | undefined)
       (call) => ({ type: 'tool_call.requested', messageId: id, toolCall: eventToolCall(call) }) as const,
     ),
     ...toolCalls.flatMap(approvalOf),
+    ...toolCalls.flatMap(questionsOf),
   ]
 }
 
@@ -53,6 +55,18 @@ function approvalOf(call: ToolCallRow): LiveEvent[] {
   if (call.approval === null) return []
   if (call.approval === 'pending') return [{ type: 'approval.requested', toolCall }]
   return [{ type: 'approval.decided', toolCall, approval: call.approval }]
+}
+
+function questionsOf(call: ToolCallRow): LiveEvent[] {
+  const { toolCallId, name } = call
+  return openRequests(call).map(({ key, message, fields }) => ({
+    type: 'input.requested',
+    toolCallId,
+    name,
+    key,
+    message,
+    fields,
+  }))
 }
 
 /** How the last turn ended; null while it goes on, or where there was none. */

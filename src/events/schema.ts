@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Failure, JsonObject, ToolOutcome } from '../../models/rows.ts'
+import type { InputField } from '../../models/waiting.ts'
 import type { EventToolCall, LiveEvent } from './event.ts'
 
 // Keys that are not known here are left out, not refused: a newer process may write more than this one reads.
@@ -34,6 +35,15 @@ const union = z.discriminatedUnion('type', [
     toolCall,
     approval: z.enum(['approved', 'remembered', 'denied']),
   }),
+  z.object({
+    type: z.literal('input.requested'),
+    toolCallId: text,
+    name: text,
+    key: text,
+    message: text,
+    fields: z.array(z.custom<InputField>((value) => typeof value === 'object' && value !== null)).readonly(),
+  }),
+  z.object({ type: z.literal('input.answered'), toolCallId: text, key: text, declined: z.boolean() }),
   z.object({
     type: z.literal('tool.progress'),
     toolCallId: text,

@@ -143,6 +143,9 @@ function keyOf(event: ChatEvent): string | null {
       return `${event.type} ${event.toolCall.toolCallId}`
     case 'approval.decided':
       return `${event.type} ${event.toolCall.toolCallId} ${event.approval}`
+    case 'input.requested':
+    case 'input.answered':
+      return `${event.type} ${event.toolCallId} ${event.key}`
     case 'tool.result':
       return `${event.type} ${event.toolCallId}`
     case 'queued':

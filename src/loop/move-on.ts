@@ -5,8 +5,9 @@ import { closeAbandoned } from './close-calls.ts'
 import { compactByItself } from './compact-by-itself.ts'
 import { contextOf } from './context-limits.ts'
 import { type ContextPressure, decide, type Move } from './decide.ts'
-import { type Ending, handedOver, parked, resting } from './ending.ts'
+import { type Ending, handedOver, resting } from './ending.ts'
 import { generate } from './generate.ts'
+import { parkedEnding } from './paused-calls.ts'
 import { pendingToolCalls } from './pending-tool-calls.ts'
 import { reconsiderable } from './reconsider.ts'
 import { factsOf, type RunContext } from './run-context.ts'
@@ -46,7 +47,7 @@ export async function moveOn(run: RunContext): Promise<Moved> {
         if (changed === 0) await run.refresh()
         // A call that can neither run nor wait must not keep the run busy.
         unchanged = changed === 0 ? unchanged + 1 : 0
-        if (unchanged > 1) return { ending: parked, produced }
+        if (unchanged > 1) return { ending: parkedEnding(run), produced }
         break
       }
       case 'take-queued':
@@ -75,7 +76,7 @@ export async function moveOn(run: RunContext): Promise<Moved> {
       case 'stop-rounds':
         throw roundLimit(run.chat.id, move.limit)
       case 'park':
-        return { ending: parked, produced }
+        return { ending: parkedEnding(run), produced }
       case 'rest':
         return { ending: resting, produced }
       default:
@@ -95,9 +96,8 @@ async function made<T>(run: RunContext, move: MoveName, work: () => Promise<T>):
 }
 
 function nextMove(run: RunContext, context: ContextPressure | null): Move {
-  const { tools, rounds } = run.configuration
-  const reconsider = reconsiderable(run.transcript, tools, run.consulted, run.remembered)
-  return decide({ ...run.look, transcript: run.transcript }, { roundLimit: rounds, reconsider, context })
+  const options = { roundLimit: run.configuration.rounds, reconsider: reconsiderable(run), context }
+  return decide({ ...run.look, transcript: run.transcript }, options)
 }
 
 /** This process is ending, or the move is for the workers of another queue. A direct caller makes every move itself. */
@@ -139,7 +139,7 @@ function queueFor(run: RunContext, move: Move): Bell {
 function endingAfterOneMove(run: RunContext): Ending {
   const next = nextMove(run, null)
   if (isWork(next) && run.chat.wantedAt !== null) return handedOver(queueFor(run, next))
-  return next.kind === 'park' ? parked : resting
+  return next.kind === 'park' ? parkedEnding(run) : resting
 }
 
 /** What a cancelled turn ends with. */

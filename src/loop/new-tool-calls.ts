@@ -1,3 +1,4 @@
+import { newToolCall } from '../../models/new-tool-call.ts'
 import type { ToolCallRow } from '../../models/rows.ts'
 import { freshCallId, type NewMessage } from '../../models/turns.ts'
 import type { Answer } from '../providers/provider.ts'
@@ -12,29 +13,20 @@ export function newToolCalls(run: RunContext, message: NewMessage, answer: Answe
     const sent = call.providerCallId
     const usable = sent !== null && sent !== '' && sent.length <= idLimit && !taken.has(sent)
     if (usable) taken.add(sent)
-    return {
+    return newToolCall({
       id: run.ports.clock.newId(),
       chatId: run.chat.id,
       messageId: message.id,
-      resultId: null,
       position,
       toolCallId: usable ? sent : freshCallId(),
       // A second call of the same id goes by its fresh one: a request may not hold an id twice.
       providerCallId: sent !== null && sent.length > idLimit ? sent : null,
       name: call.name.slice(0, idLimit),
-      namespace: null,
       arguments: call.arguments ?? {},
       malformedArguments: call.arguments === null ? call.argumentsText : null,
       thoughtSignature: call.thoughtSignature,
-      approval: null,
-      remote: false,
       offered: run.configuration.tools.has(call.name),
-      claimedBy: null,
-      claimedUntil: null,
-      startedAt: null,
-      mcpState: null,
       createdAt: message.createdAt,
-      updatedAt: message.createdAt,
-    }
+    })
   })
 }

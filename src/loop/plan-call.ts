@@ -1,4 +1,5 @@
 import type { Approval, ToolCallRow, ToolEncoding, ToolOutcome, TranscriptMessage } from '../../models/rows.ts'
+import { pauseOf } from '../../models/waiting.ts'
 import { MissingAgentError } from '../errors.ts'
 import { asksAboutInterruption, decideApproval } from '../tools/approval.ts'
 import { decideInterrupted } from '../tools/interrupted.ts'
@@ -11,7 +12,9 @@ import {
   unknownTool,
 } from '../tools/results.ts'
 import type { Reconciled, Tool } from '../tools/tool.ts'
-import type { RunContext } from './run-context.ts'
+import { isTaskExpired, taskExpired } from './paused-calls.ts'
+import { isExpired } from './reconsider.ts'
+import { chatOf, type RunContext } from './run-context.ts'
 import { isRemembered } from './transcript.ts'
 
 /** What becomes of one open call in this round. */
@@ -25,8 +28,10 @@ export type Plan = { readonly call: ToolCallRow } & (
       readonly encoding?: ToolEncoding
       readonly approval?: Approval
     }
-  /** Left for a person. */
-  | { readonly kind: 'wait'; readonly interrupted: boolean }
+  /** Left for a person, until then; null = for ever. */
+  | { readonly kind: 'wait'; readonly interrupted: boolean; readonly expiresAt: Date | null }
+  /** Nobody decided in time. */
+  | { readonly kind: 'expire'; readonly to: 'approved' | 'denied' }
 )
 
 /** @throws {MissingAgentError} when this process lacks a tool that the model was offered. Nothing has been written then. */
@@ -55,7 +60,8 @@ export async function planCall(
   signal: AbortSignal,
 ): Promise<Plan> {
   if (call.approval === 'denied') {
-    return { kind: 'answer', call, outcome: 'denied', content: deniedCall(call.name), approval: 'denied' }
+    const content = deniedCall(call.name, call.decisionReason)
+    return { kind: 'answer', call, outcome: 'denied', content, approval: 'denied' }
   }
   if (call.malformedArguments !== null) {
     return { kind: 'answer', call, outcome: 'failed', content: malformedArguments(call.name, message.finishReason) }
@@ -69,9 +75,13 @@ export async function planCall(
     const content = unknownTool(call.name, [...run.configuration.tools.keys()])
     return { kind: 'answer', call, outcome: 'failed', content }
   }
+  const now = run.ports.clock.now()
+  if (isTaskExpired(call, now)) return { kind: 'answer', call, outcome: 'failed', content: taskExpired(call.name) }
+  // Looking at a task again is no second run of the tool.
+  if (pauseOf(call).task !== undefined) return { kind: 'run', call, tool }
   if (isInterrupted(run, call)) {
     const context = { chat: chatOf(run), signal }
-    return planInterrupted(tool, call, await decideInterrupted(tool, call, context))
+    return planInterrupted(tool, call, await decideInterrupted(tool, call, context), expiryOf(tool, now))
   }
   const remembered = isRemembered(run.transcript, call, run.remembered)
   const decision = await decideApproval(tool, call, { chat: chatOf(run), remembered })
@@ -81,7 +91,8 @@ export async function planCall(
     case 'deny':
       return { kind: 'answer', call, outcome: 'denied', content: deniedCall(call.name) }
     case 'wait':
-      return { kind: 'wait', call, interrupted: asksAboutInterruption(call) }
+      if (isExpired(call, now)) return { kind: 'expire', call, to: tool.onExpired === 'deny' ? 'denied' : 'approved' }
+      return { kind: 'wait', call, interrupted: asksAboutInterruption(call), expiresAt: expiryOf(tool, now) }
     default:
       return decision satisfies never
   }
@@ -92,12 +103,16 @@ function isInterrupted(run: RunContext, call: ToolCallRow): boolean {
   return call.startedAt !== null && call.claimedBy !== null && call.claimedBy !== run.claim.claimId
 }
 
-function planInterrupted(tool: Tool, call: ToolCallRow, reconciled: Reconciled): Plan {
+function expiryOf({ approvalExpiresMs }: Tool, now: Date): Date | null {
+  return approvalExpiresMs === null ? null : new Date(now.getTime() + approvalExpiresMs)
+}
+
+function planInterrupted(tool: Tool, call: ToolCallRow, reconciled: Reconciled, expiresAt: Date | null): Plan {
   switch (reconciled.action) {
     case 'retry':
       return { kind: 'run', call, tool }
     case 'ask':
-      return { kind: 'wait', call, interrupted: true }
+      return { kind: 'wait', call, interrupted: true, expiresAt }
     case 'fail': {
       const reason = reconciled.message ?? 'its process died while it ran, so its outcome is unknown'
       return { kind: 'answer', call, outcome: 'interrupted', content: interruptedCall(call.name, reason) }
@@ -108,9 +123,4 @@ function planInterrupted(tool: Tool, call: ToolCallRow, reconciled: Reconciled):
     default:
       return reconciled satisfies never
   }
-}
-
-export function chatOf(run: RunContext): { id: string; agent: string | null; owner: string | null } {
-  const { id, agent, owner } = run.chat
-  return { id, agent, owner }
 }

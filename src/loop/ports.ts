@@ -2,7 +2,7 @@ import type { ClaimKey, TakeFor, Untaken, WishAfter } from '../../models/claims.
 import type { CompactWishAfter, MeasuredContext, NewSummary } from '../../models/compaction.ts'
 import type { Approval, Bell, Failure, QueuedMessageRow, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
 import type { ChatLook } from '../../models/transcript.ts'
-import type { NewAnswer, NewMessage, NewResult } from '../../models/turns.ts'
+import type { FoundApproval, NewAnswer, NewMessage, NewPause, NewResult } from '../../models/turns.ts'
 import type { NewUsage, UsageClosing } from '../../models/usages.ts'
 import type { LiveEvent } from '../events/event.ts'
 
@@ -45,10 +45,8 @@ export interface RowsPort {
   queue(chatId: string): Promise<QueuedMessageRow[]>
   commitAnswer(key: ClaimKey, answer: NewAnswer): Promise<boolean>
   startToolCall(key: ClaimKey, call: { id: string; approval: Approval | null }): Promise<boolean>
-  setApproval(
-    key: ClaimKey,
-    call: { id: string; from: Approval | null; to: Approval; interrupted?: boolean },
-  ): Promise<boolean>
+  setApproval(key: ClaimKey, call: FoundApproval): Promise<boolean>
+  pauseToolCall(key: ClaimKey, pause: NewPause): Promise<boolean>
   commitToolResult(key: ClaimKey, result: NewResult): Promise<boolean>
   closeToolCalls(key: ClaimKey, results: readonly NewResult[]): Promise<void>
   takeQueued(

@@ -1,3 +1,4 @@
+import stringify from 'safe-stable-stringify'
 import type { ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
 import type { RequestMessage, RequestToolCall, ToolSpec } from '../providers/provider.ts'
 import { interruptedCall } from '../tools/results.ts'
@@ -68,7 +69,8 @@ function round(message: TranscriptMessage, results: ReadonlyMap<string, Transcri
   }
   const answers = message.toolCalls.map((call): RequestMessage => {
     const result = call.resultId === null ? undefined : results.get(call.resultId)
-    const content = result?.content ?? interruptedCall(call.name, 'its round was given up before it ended')
+    const content =
+      (result?.content ?? interruptedCall(call.name, 'its round was given up before it ended')) + editedNote(call)
     return {
       role: 'tool',
       callId: wireId(call),
@@ -78,6 +80,12 @@ function round(message: TranscriptMessage, results: ReadonlyMap<string, Transcri
     }
   })
   return [assistant, ...answers]
+}
+
+/** The model sees its own arguments, so it is told of those that the tool got in their place. */
+function editedNote({ editedArguments }: ToolCallRow): string {
+  if (editedArguments === null) return ''
+  return `\n\nA person changed the arguments of this call. It ran with: ${stringify(editedArguments)}`
 }
 
 function requestToolCall(call: ToolCallRow): RequestToolCall {

@@ -259,3 +259,9 @@ function stopReason(reason: unknown): StopReason {
 export function factsOf({ chat }: Pick<RunContext, 'chat'>): RunFacts {
   return { chatId: chat.id, turn: chat.turn, claimToken: chat.claimToken }
 }
+
+/** The chat as tools and resolvers get it. */
+export function chatOf(run: Pick<RunContext, 'chat'>): { id: string; agent: string | null; owner: string | null } {
+  const { id, agent, owner } = run.chat
+  return { id, agent, owner }
+}

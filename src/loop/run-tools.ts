@@ -4,12 +4,14 @@ import { toValue } from '../../models/tool-call.ts'
 import { eventToolCall } from '../events/tool-call.ts'
 import { errorFacts } from '../observability/error-facts.ts'
 import { executeTool } from '../tools/execute.ts'
+import { settledRequests } from '../tools/pausing.ts'
 import { interruptedCall, messageOf, wellFormed } from '../tools/results.ts'
 import { cutToLimit } from '../tools/text-limit.ts'
 import type { Tool, ToolProgress, ToolResult } from '../tools/tool.ts'
-import { chatOf, type Plan, planCall, requireTools } from './plan-call.ts'
+import { pauseCall } from './paused-calls.ts'
+import { type Plan, planCall, requireTools } from './plan-call.ts'
 import { timesRunning, withWarning } from './repetition.ts'
-import { factsOf, type RunContext } from './run-context.ts'
+import { chatOf, factsOf, type RunContext } from './run-context.ts'
 import { answeredCall, executeObserved, namesOf } from './tool-ended.ts'
 import { toolMessage } from './tool-message.ts'
 
@@ -29,12 +31,15 @@ export async function runTools(
     const plans: Plan[] = []
     for (const call of calls) {
       run.consulted.add(call.id)
+      const settled = settledRequests(call, run.ports.clock.now())
+      if (settled !== null) await pauseCall(run, call, settled, notInTime)
       plans.push(await planCall(run, message, call, stop.signal))
     }
     let changed = 0
     // Refusals and other answers first: they must be there whatever the tools do.
     for (const plan of plans) if (plan.kind === 'answer') changed += await answer(run, plan)
     for (const plan of plans) if (plan.kind === 'wait') changed += await leave(run, plan)
+    for (const plan of plans) if (plan.kind === 'expire') changed += await expire(run, plan)
     const toRun = plans.filter((plan) => plan.kind === 'run')
     return changed + (await execute(run, toRun, stop.signal))
   } finally {
@@ -52,16 +57,28 @@ async function answer(run: RunContext, plan: Plan & { kind: 'answer' }): Promise
 }
 
 /** Asks for a decision, once. */
-async function leave(run: RunContext, { call, interrupted }: Plan & { kind: 'wait' }): Promise<number> {
+async function leave(run: RunContext, { call, interrupted, expiresAt }: Plan & { kind: 'wait' }): Promise<number> {
   const asked = call.approval === 'pending' && (!interrupted || call.claimedBy === null)
   if (asked) return 0
-  const approval = { id: call.id, from: call.approval, to: 'pending' as const, interrupted }
+  const approval = { id: call.id, from: call.approval, to: 'pending' as const, interrupted, expiresAt }
   if (!(await run.ports.rows.setApproval(run.claim, approval))) return 0
-  call.approval = 'pending'
+  Object.assign(call, { approval: 'pending', expiresAt })
   if (interrupted) call.claimedBy = null
   run.fresh = false
   run.publish({ type: 'approval.requested', toolCall: eventToolCall(call) })
   run.ports.observe({ type: 'approval.requested', ...factsOf(run), ...namesOf(run, call) })
+  return 1
+}
+
+const notInTime = 'nobody answered in time'
+
+/** Decides in place of whoever did not. */
+async function expire(run: RunContext, { call, to }: Plan & { kind: 'expire' }): Promise<number> {
+  const decision = { id: call.id, from: call.approval, to, expired: notInTime }
+  run.fresh = false
+  if (!(await run.ports.rows.setApproval(run.claim, decision))) return 0
+  Object.assign(call, { approval: to, expiresAt: null, decisionReason: notInTime })
+  run.publish({ type: 'approval.decided', toolCall: eventToolCall(call), approval: to })
   return 1
 }
 
@@ -103,6 +120,7 @@ async function runCall(
       return false
     }
     const result = await hookedExecution(run, call, tool, signal)
+    if (result.pause !== undefined) return await pauseCall(run, call, result.pause)
     await commitResult(run, call, warned(run, call, result), {})
     if ('raise' in result) raised.push(result.raise)
     return true
@@ -130,7 +148,11 @@ async function hookedExecution(
   } catch (error) {
     return { outcome: 'interrupted', content: interruptedCall(call.name, messageOf(error)), raise: error }
   }
-  const context = { chat: chatOf(run), progress: (progress: ToolProgress) => tellProgress(run, call, progress) }
+  const context = {
+    chat: chatOf(run),
+    progress: (progress: ToolProgress) => tellProgress(run, call, progress),
+    now: () => run.ports.clock.now(),
+  }
   const result = await executeObserved(run, call, () =>
     executeTool(tool, { ...call, claimedBy: run.claim.claimId }, context, { signal }),
   )

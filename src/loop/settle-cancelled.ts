@@ -1,6 +1,7 @@
 import type { ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
 import { errorFacts } from '../observability/error-facts.ts'
 import { closingResults, noteClosed } from './close-calls.ts'
+import { cancelTasks } from './paused-calls.ts'
 import type { RunContext } from './run-context.ts'
 import { tellCancelled } from './turn-end.ts'
 
@@ -8,6 +9,7 @@ import { tellCancelled } from './turn-end.ts'
 export async function settleCancelled(run: RunContext, open: readonly ToolCallRow[]): Promise<void> {
   const shown = run.shown?.message ?? null
   const closed = closingResults(run, open, 'the turn was cancelled')
+  await cancelTasks(run, open)
   await tellCancelled(run)
   await run.ports.rows.settleCancelled(run.claim, { shown, usageIds: run.shown?.usageIds ?? [], closed })
   const stored: TranscriptMessage[] = []

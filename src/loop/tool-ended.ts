@@ -16,7 +16,8 @@ export function executeObserved(
     try {
       const result = await execute()
       const error = 'raise' in result ? { error: result.raise } : {}
-      report(ended(run, call, { ...result, ...error, executed: true, begun }))
+      const outcome = result.pause === undefined ? result.outcome : ('paused' as const)
+      report(ended(run, call, { ...result, ...error, outcome, executed: true, begun }))
       return result
     } catch (error) {
       report(ended(run, call, { outcome: 'abandoned', content: null, error, executed: true, begun }))

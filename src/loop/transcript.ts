@@ -1,4 +1,5 @@
 import type { Role, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
+import { openRequests, pauseOf } from '../../models/waiting.ts'
 
 // Readings of a transcript that every decision rests on. Pure: rows in, facts out.
 
@@ -85,8 +86,9 @@ export function isWaiting(call: ToolCallRow): boolean {
   return call.approval === 'pending' || isPaused(call)
 }
 
+/** A call waits on a task, or on a question that has no answer yet; once all of them have one it can go on. */
 export function isPaused(call: ToolCallRow): boolean {
-  return call.mcpState !== null && Object.keys(call.mcpState).length > 0
+  return pauseOf(call).task !== undefined || openRequests(call).length > 0
 }
 
 /** A tool that was approved for the rest of the chat. */

@@ -54,7 +54,10 @@ function answers(tables: MemoryTables): Pick<RowsPort, 'commitAnswer' | 'takeQue
   }
 }
 
-type CallRows = Pick<RowsPort, 'startToolCall' | 'setApproval' | 'commitToolResult' | 'closeToolCalls'>
+type CallRows = Pick<
+  RowsPort,
+  'startToolCall' | 'setApproval' | 'pauseToolCall' | 'commitToolResult' | 'closeToolCalls'
+>
 
 function calls(tables: MemoryTables): CallRows {
   return {
@@ -70,15 +73,25 @@ function calls(tables: MemoryTables): CallRows {
         claimedUntil: chat.claimedUntil,
         startedAt: now,
         approval: decided,
+        askedAt: null,
+        expiresAt: null,
       })
       return true
     },
-    async setApproval(key, { id, from, to, interrupted }) {
+    async setApproval(key, { id, from, to, interrupted, expiresAt = null, expired }) {
       fence(tables, key)
       const call = tables.toolCall(id)
       if (!rests(call, from)) return false
-      call.approval = to
+      const askedAt = expired === undefined ? (call.askedAt ?? tables.now()) : null
+      Object.assign(call, { approval: to, askedAt, expiresAt, decisionReason: expired ?? null })
       if (interrupted) Object.assign(call, { claimedBy: null, claimedUntil: null })
+      return true
+    },
+    async pauseToolCall(key, { id, state }) {
+      fence(tables, key)
+      const call = tables.toolCall(id)
+      if (call === null || call.resultId !== null) return false
+      Object.assign(call, { mcpState: state, claimedBy: null, claimedUntil: null, startedAt: null })
       return true
     },
     async commitToolResult(key, result) {
@@ -226,6 +239,7 @@ function dueAfter(chat: ChatRow, wish: WishAfter, now: Date): Date | null {
     case 'now':
       return chat.wantedAt === null || chat.wantedAt > now ? now : chat.wantedAt
     case 'later':
+    case 'look-again':
     case 'put-off':
       return new Date(now.getTime() + wish.delayMs)
     default:

@@ -112,7 +112,7 @@ export type ToolEnded = Observed<
     tool: string
     toolCallId: string
     /** `abandoned`: the run lost its chat or its process while the tool ran, and no result was stored. */
-    outcome: ToolOutcome | 'abandoned'
+    outcome: ToolOutcome | 'abandoned' | 'paused'
     /** Whether the tool was executed; a denied call, for one, is not. */
     executed: boolean
     /** Ms; 0 where it was not executed. */

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { ArgumentError } from '../errors.ts'
 import { checkDefinition, definitionLabel, LONGEST_TIMEOUT_MS } from './definition.ts'
 import { type ArgumentsOf, type Parameters, readParameters, type ToolParameters } from './parameters.ts'
-import type { ApprovalResolver, OnInterrupted, Tool, ToolContext } from './tool.ts'
+import type { ApprovalResolver, CancelContext, OnInterrupted, PendingTask, Tool, ToolContext } from './tool.ts'
 
 const TEN_MINUTES = 600_000
 
@@ -32,6 +32,14 @@ export interface ToolDefinition<S extends ToolParameters> {
   readonly onError?: 'raise' | 'report' | undefined
   /** What becomes of a call that began in a process that is gone. Default `retry`. */
   readonly onInterrupted?: OnInterrupted | undefined
+  /** Looks how a task stands that `context.task()` began: returns the result, or the task again. It must only read. (S99) */
+  resume?(task: PendingTask, context: ToolContext): unknown
+  /** Ends a task whose turn was cancelled. At most a minute; what it throws is logged. (S66) */
+  cancelTask?(task: PendingTask, context: CancelContext): unknown
+  /** How long a decision about a call is waited for, in ms. Default: for ever. */
+  readonly approvalExpiresMs?: number | undefined
+  /** What becomes of a call then: it is denied (default), or runs. */
+  readonly onExpired?: 'deny' | 'approve' | undefined
 }
 
 const isFunction = (value: unknown): boolean => typeof value === 'function'
@@ -62,6 +70,10 @@ const definitionSchema = z.strictObject(
         'must be "retry", "fail", "ask" or a function',
       )
       .default('retry'),
+    resume: z.custom(isFunction, 'must be a function').optional(),
+    cancelTask: z.custom(isFunction, 'must be a function').optional(),
+    approvalExpiresMs: z.int('must be a whole number of ms').min(1, 'must be at least 1 ms').optional(),
+    onExpired: z.enum(['deny', 'approve'], 'must be "deny" or "approve"').default('deny'),
   },
   { error: (issue) => (issue.code === 'invalid_type' ? 'the definition must be an object' : undefined) },
 )
@@ -86,6 +98,14 @@ export function defineTool<S extends ToolParameters>(definition: ToolDefinition<
     validate: parameters.validate,
     // The schema made these arguments, so they are what it says.
     execute: async (args: unknown, context: ToolContext) => definition.execute(args as ArgumentsOf<S>, context),
+    resume: definition.resume
+      ? async (task: PendingTask, context: ToolContext) => definition.resume?.(task, context)
+      : null,
+    cancelTask: definition.cancelTask
+      ? async (task: PendingTask, context: CancelContext) => definition.cancelTask?.(task, context)
+      : null,
+    approvalExpiresMs: checked.approvalExpiresMs ?? null,
+    onExpired: checked.onExpired,
   })
 }
 

@@ -1,6 +1,9 @@
+import { effectiveArguments } from '../../models/arguments-hash.ts'
 import type { ToolCallRow } from '../../models/rows.ts'
-import { ToolError } from '../errors.ts'
+import { pauseOf } from '../../models/waiting.ts'
+import { InputDeclinedError, ToolError } from '../errors.ts'
 import { type Ending, type ToolTimers, throwIfAbandoned, withinLimits } from './limit.ts'
+import { Asking, Pause } from './pausing.ts'
 import {
   errorText,
   interruptedCall,
@@ -20,6 +23,7 @@ export interface ExecutionContext {
   readonly chat: ToolContext['chat']
   /** Gets what the tool reports while the call is open. Must not throw. */
   progress(progress: ToolProgress): void
+  now(): Date
 }
 
 export interface ExecutionOptions {
@@ -32,6 +36,7 @@ export interface ExecutionOptions {
 type Entry =
   | { readonly kind: 'refused'; readonly message: string }
   | { readonly kind: 'stopped' }
+  | { readonly kind: 'paused'; readonly pause: Pause }
   | { readonly kind: 'ended'; readonly value: unknown }
 
 /**
@@ -57,10 +62,10 @@ export async function executeTool(
   const progress = (report: ToolProgress): void => {
     if (open) context.progress(report)
   }
+  const asking = new Asking(call, () => context.now())
   try {
     const ending = await withinLimits(
-      (own) =>
-        enter(tool, call, { toolCall: call, chat: context.chat, idempotencyKey: call.id, signal: own, progress }),
+      (own) => enter(tool, call, { ...contextOf(tool, call, context, asking), signal: own, progress }, asking),
       { signal, timers, timeoutMs: tool.timeoutMs, chatId: call.chatId },
     )
     return resultOfEnding(tool, ending, signal)
@@ -69,8 +74,39 @@ export async function executeTool(
   }
 }
 
-async function enter(tool: Tool, call: Readonly<ToolCallRow>, context: ToolContext): Promise<Entry> {
-  const validated = await tool.validate(call.arguments)
+function contextOf(
+  tool: Tool,
+  call: Readonly<ToolCallRow>,
+  { chat }: ExecutionContext,
+  asking: Asking,
+): Omit<ToolContext, 'signal' | 'progress'> {
+  return {
+    toolCall: call,
+    chat,
+    idempotencyKey: call.id,
+    ask: (options) => asking.ask(options),
+    task: (options) => asking.task(options, tool.resume !== null),
+  }
+}
+
+/** A task that is there already is looked at; anything else runs from its beginning. */
+async function enter(tool: Tool, call: Readonly<ToolCallRow>, context: ToolContext, asking: Asking): Promise<Entry> {
+  try {
+    const { task } = pauseOf(call)
+    const entry =
+      task !== undefined && tool.resume !== null
+        ? ({ kind: 'ended', value: await tool.resume({ id: task.id, data: task.data }, context) } as const)
+        : await begin(tool, call, context)
+    if (asking.pause !== null) return { kind: 'paused', pause: asking.pause }
+    return entry.kind === 'ended' && entry.value instanceof Pause ? { kind: 'paused', pause: entry.value } : entry
+  } catch (error) {
+    if (asking.pause === null) throw error
+    return { kind: 'paused', pause: asking.pause }
+  }
+}
+
+async function begin(tool: Tool, call: Readonly<ToolCallRow>, context: ToolContext): Promise<Entry> {
+  const validated = await tool.validate(effectiveArguments(call))
   if (!validated.ok) return { kind: 'refused', message: validated.message }
   // A stop that came during validation: the tool has not begun, so it must not begin.
   if (context.signal.aborted) return { kind: 'stopped' }
@@ -82,13 +118,17 @@ function resultOfEnding(tool: Tool, ending: Ending<Entry>, signal: AbortSignal):
   if (ending.kind === 'threw') return resultOfThrow(tool, ending.error, signal)
   const entry = ending.value
   if (entry.kind === 'refused') return { outcome: 'failed', content: invalidArguments(tool.name, entry.message) }
-  if (entry.kind === 'stopped') return { outcome: 'interrupted', content: notStartedCall(tool.name, STOPPED) }
+  // A turn that was stopped asks nobody any more.
+  if (entry.kind === 'paused' && !signal.aborted)
+    return { outcome: 'interrupted', content: '', pause: entry.pause.state }
+  if (entry.kind === 'stopped' || entry.kind === 'paused')
+    return { outcome: 'interrupted', content: notStartedCall(tool.name, STOPPED) }
   return { ...resultOf(entry.value), returned: entry.value }
 }
 
 function resultOfThrow(tool: Tool, error: unknown, signal: AbortSignal): ToolResult {
   // Meant for the model, and an end of the call like any other, even after a stop.
-  if (error instanceof ToolError) {
+  if (error instanceof ToolError || error instanceof InputDeclinedError) {
     const message = messageOf(error)
     return { outcome: 'failed', content: errorText(message), returned: { error: message } }
   }

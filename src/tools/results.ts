@@ -99,8 +99,9 @@ export function tooManyCalls(name: string, limit: number): string {
 }
 
 /** For a call that someone denied. */
-export function deniedCall(name: string): string {
-  return errorText(`The user denied the ${name} tool call.`)
+export function deniedCall(name: string, reason: string | null = null): string {
+  const why = reason === null || reason.trim() === '' ? '' : ` Reason: ${sentencePart(reason)}.`
+  return errorText(`The user denied the ${name} tool call.${why}`)
 }
 
 /** For a call that began, or could have begun, and has no known end. `reason` is a part of a sentence. */

@@ -1,4 +1,5 @@
 import type { Json, JsonObject, ToolCallRow, ToolEncoding } from '../../models/rows.ts'
+import type { InputField, PauseState } from '../../models/waiting.ts'
 
 /** What a tool is handed beside its arguments. */
 export interface ToolContext {
@@ -19,6 +20,64 @@ export interface ToolContext {
   readonly signal: AbortSignal
   /** Reports progress to whoever watches the chat. Dropped once the call has its result. */
   progress(progress: ToolProgress): void
+  /**
+   * Asks the user, in the middle of the call. Nothing waits in memory: this execution ends here, and once there is an answer the tool
+   * runs again from its beginning, under the same idempotency key, and gets it at once. What comes before an `ask` therefore runs
+   * again: only read there. (S97)
+   * @returns the answer, complete with defaults.
+   * @throws {InputDeclinedError} when the user declined, or nobody answered in time.
+   */
+  ask(options: QuestionOptions): Promise<JsonObject>
+  /**
+   * What a tool returns for work that goes on elsewhere: `return context.task({ id, pollMs })`. The call waits, no worker is held, and
+   * `resume` of the tool is called about every `pollMs` until it returns something else. (S99)
+   */
+  task(options: TaskOptions): Task
+}
+
+/** A question of a tool. */
+export interface QuestionOptions {
+  /** What is asked. */
+  readonly message: string
+  /** What the answer is to hold. */
+  readonly fields: readonly InputField[]
+  /** Which question of the call it is; default: its number. Give one where the order of questions may change. */
+  readonly key?: string | undefined
+  /** How long an answer is waited for, in ms. Default: for ever. */
+  readonly expiresMs?: number | undefined
+  /** What becomes of it then: declined (default), or answered with its defaults, where every field has one. */
+  readonly onExpired?: 'decline' | 'default' | undefined
+}
+
+/** Work of a tool that goes on elsewhere. */
+export interface TaskOptions {
+  /** The tool's own name for it. */
+  readonly id: string
+  /** What `resume` wants to have again; JSON. */
+  readonly data?: Json | undefined
+  /** How long to wait before looking again, in ms. */
+  readonly pollMs: number
+  /** How it stands, in words, for whoever watches. */
+  readonly message?: string | undefined
+  /** How long it may take, in ms. Default: for ever. The model is told when it took longer. */
+  readonly expiresMs?: number | undefined
+}
+
+/** What `context.task()` made: to be returned by the tool. */
+export interface Task {
+  /** The tool's own name for it. */
+  readonly id: string
+}
+
+/** What a tool is handed to end a task. */
+export type CancelContext = Pick<ToolContext, 'toolCall' | 'chat' | 'idempotencyKey' | 'signal'>
+
+/** A task as `resume` and `cancelTask` get it. */
+export interface PendingTask {
+  /** The tool's own name for it. */
+  readonly id: string
+  /** What the tool stored with it. */
+  readonly data: Json
 }
 
 /** Why a tool's or request's signal was aborted. */
@@ -62,7 +121,9 @@ export type OnInterrupted =
   | 'retry'
   | 'fail'
   | 'ask'
-  | ((context: Omit<ToolContext, 'progress'> & { readonly arguments: JsonObject }) => Promise<Reconciled> | Reconciled)
+  | ((
+      context: Omit<ToolContext, 'progress' | 'ask' | 'task'> & { readonly arguments: JsonObject },
+    ) => Promise<Reconciled> | Reconciled)
 
 /** True runs the call, false denies it, null or undefined leaves it waiting. Asked again at each run: it must be a read. */
 export type ApprovalResolver = (
@@ -90,6 +151,14 @@ export interface Tool {
   validate(args: JsonObject): Promise<ValidatedArguments>
   /** Runs the tool with arguments that `validate` returned. */
   execute(args: unknown, context: ToolContext): Promise<unknown>
+  /** Looks how a task stands; null = it begins none. */
+  readonly resume: ((task: PendingTask, context: ToolContext) => Promise<unknown>) | null
+  /** Ends a task whose turn was cancelled; null = it can't be. */
+  readonly cancelTask: ((task: PendingTask, context: CancelContext) => Promise<unknown>) | null
+  /** How long a decision about a call is waited for, in ms; null = for ever. */
+  readonly approvalExpiresMs: number | null
+  /** What becomes of a call then. */
+  readonly onExpired: 'deny' | 'approve'
 }
 
 /** What came of checking the arguments of a call. */
@@ -107,6 +176,8 @@ export type ValidatedArguments =
 
 /** What a call came to, ready to be stored as its result. */
 export type ToolResult = {
+  /** Set when the call is to wait: no result is stored then. */
+  readonly pause?: PauseState
   readonly outcome: 'succeeded' | 'failed' | 'interrupted'
   /** The text that the model gets. */
   readonly content: string

@@ -53,7 +53,7 @@ function message(position: number, role: Role, toolCalls: ToolCallRow[] = []): T
 
 const call = (id: string, given: Partial<ToolCallRow> = {}) => storedCall({ id, toolCallId: id, ...given })
 const pending = (id: string) => call(id, { approval: 'pending' })
-const paused = (id: string) => call(id, { name: 'research', mcpState: { task: 't1' } })
+const paused = (id: string) => call(id, { name: 'research', mcpState: { task: { id: 't1' } } })
 const asks = (...calls: ToolCallRow[]) => [message(0, 'user'), message(1, 'assistant', calls)]
 const owed = [message(0, 'user')]
 const answered = [message(0, 'user'), message(1, 'assistant')]

@@ -208,6 +208,11 @@ describe('joining a chat', () => {
         claimedUntil: null,
         startedAt: null,
         mcpState: null,
+        editedArguments: null,
+        decidedBy: null,
+        decisionReason: null,
+        askedAt: null,
+        expiresAt: null,
         createdAt: new Date(0),
         updatedAt: new Date(0),
       })

@@ -99,7 +99,11 @@ const table: Record<string, readonly Line[]> = {
   ],
   'open round, every call waits on something outside': [
     { when: 'for a decision', transcript: [user, asks(done('a'), pending('b'), pending('c')), tool], move: 'park b c' },
-    { when: 'for what it paused on', transcript: [user, asks(call('a', { mcpState: { task: 1 } }))], move: 'park a' },
+    {
+      when: 'for what it paused on',
+      transcript: [user, asks(call('a', { mcpState: { task: { id: 't1' } } }))],
+      move: 'park a',
+    },
     { when: 'messages wait: they stay', transcript: [user, asks(pending('a'))], queued: steering, move: 'park a' },
   ],
   'an answer is owed but the turn was cancelled': [

@@ -15,6 +15,8 @@ const CONTEXT = {
   idempotencyKey: 'call-row-1',
   signal: new AbortController().signal,
   progress: () => {},
+  ask: async () => ({}),
+  task: ({ id }: { id: string }) => ({ id }),
 }
 
 function toolWith(parameters: ToolParameters): Tool {
@@ -95,8 +97,8 @@ describe('defineTool', () => {
   })
 
   it('refuses options that it does not have, missing ones and endless limits', () => {
-    expect(badDefinition({ resume: () => {} }).message).to.contain('resume is not an option')
-    expect(badDefinition({ cancelTask: undefined }).message).to.contain('cancelTask is not an option')
+    expect(badDefinition({ pause: () => {} }).message).to.contain('pause is not an option')
+    expect(badDefinition({ cancelTask: 'no' }).message).to.contain('cancelTask must be a function')
     expect(badDefinition({ execute: undefined }).message).to.contain('execute is missing')
     expect(badDefinition({ parameters: undefined }).message).to.contain('parameters is missing')
     expect(badDefinition({ description: ' ' }).message).to.contain('description must not be blank')

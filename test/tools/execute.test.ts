@@ -38,7 +38,7 @@ function execution(of: Tool, args: JsonObject = {}, malformed: string | null = n
       executeTool(
         of,
         storedCall({ arguments: args, malformedArguments: malformed }),
-        { chat: CHAT, progress: (report) => void progress.push(report) },
+        { chat: CHAT, progress: (report) => void progress.push(report), now: () => new Date() },
         { signal: controller.signal, timers },
       ),
   }
@@ -132,7 +132,7 @@ describe('executeTool', () => {
 
   it('keeps the limit with the timers of Node', async () => {
     const never = tool(() => new Promise(() => {}), { timeoutMs: 5 })
-    const context = { chat: CHAT, progress: () => {} }
+    const context = { chat: CHAT, progress: () => {}, now: () => new Date() }
     const result = await executeTool(never, storedCall(), context, { signal: new AbortController().signal })
     expect(result.outcome).to.equal('interrupted')
   })
@@ -254,7 +254,7 @@ describe('executeTool', () => {
     await executeTool(
       tool(() => 'x'),
       storedCall(),
-      { chat: CHAT, progress: () => {} },
+      { chat: CHAT, progress: () => {}, now: () => new Date() },
       { signal },
     )
     expect(listeners).to.equal(0)

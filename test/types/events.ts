@@ -30,6 +30,10 @@ export function describe(event: ChatEvent): string {
     case 'approval.decided':
       expectTypeOf(event.approval).toEqualTypeOf<'approved' | 'remembered' | 'denied'>()
       return event.approval
+    case 'input.requested':
+      return event.fields.map(({ name }) => name).join()
+    case 'input.answered':
+      return event.key
     case 'tool.progress':
       return event.message ?? ''
     case 'tool.result':

@@ -148,6 +148,10 @@ function lineOf(event: ChatEvent): string | null {
       return `progress ${event.message ?? `${event.value ?? 0} of ${event.total ?? '?'}`}`
     case 'tool.result':
       return `${event.outcome} ${event.name}: ${detail(event.content)}`
+    case 'input.requested':
+      return `${event.name} asks: ${event.message}`
+    case 'input.answered':
+      return event.declined ? 'the question was declined' : 'the question was answered'
     case 'approval.decided':
       return `${event.approval} ${event.toolCall.name}`
     case 'queued':

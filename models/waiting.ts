@@ -1,0 +1,79 @@
+import type { Json, JsonObject, ToolCallRow } from './rows.ts'
+
+// What a paused call waits on, as `tool_calls.mcp_state` holds it.
+
+/** One thing that is asked for. */
+export type InputField = {
+  /** What the answer has it under. */
+  name: string
+  /** Default `string`. */
+  type?: 'string' | 'number' | 'integer' | 'boolean'
+  /** What a form shows for it. */
+  title?: string
+  /** What a form says about it. */
+  description?: string
+  /** The values that there are to choose from; left out: any. */
+  choices?: (string | number | boolean)[]
+  /** What counts where the answer leaves it out. */
+  default?: Json
+  /** Whether the answer must have it. Default true, unless there is a default. */
+  required?: boolean
+}
+
+/** A question that a call asked, and its answer once there is one. */
+export type RequestState = {
+  /** Which question of the call it is. */
+  key: string
+  /** What is asked. */
+  message: string
+  fields: InputField[]
+  /** ISO 8601; null = it does not expire. */
+  expiresAt: string | null
+  /** What becomes of it then. */
+  onExpired: 'decline' | 'default'
+  /** Set once it is answered. */
+  answer?: JsonObject
+  /** Set once it is declined. */
+  declined?: true
+}
+
+/** A task that goes on elsewhere. */
+export type TaskState = {
+  /** The tool's own name for it. */
+  id: string
+  /** What the tool wants to have again. */
+  data: Json
+  /** How long to wait before it is looked at again, in ms. */
+  pollMs: number
+  /** How it stands, in words; null = nothing was said. */
+  message: string | null
+  /** ISO 8601. */
+  nextPollAt: string
+  /** ISO 8601; null = it may take for ever. */
+  expiresAt: string | null
+}
+
+/** What a paused call waits on. */
+export type PauseState = {
+  requests?: RequestState[]
+  task?: TaskState
+}
+
+export function pauseOf({ mcpState }: Pick<ToolCallRow, 'mcpState'>): PauseState {
+  return (mcpState ?? {}) as PauseState
+}
+
+export function openRequests(call: Pick<ToolCallRow, 'mcpState'>): RequestState[] {
+  return (pauseOf(call).requests ?? []).filter((request) => request.answer === undefined && request.declined !== true)
+}
+
+/** When somebody should look at a waiting call again; null = when something is decided. */
+export function dueOf(call: Pick<ToolCallRow, 'mcpState' | 'approval' | 'expiresAt'>): Date | null {
+  const { task } = pauseOf(call)
+  const times = [
+    ...(call.approval === 'pending' && call.expiresAt !== null ? [call.expiresAt] : []),
+    ...openRequests(call).flatMap(({ expiresAt }) => (expiresAt === null ? [] : [new Date(expiresAt)])),
+    ...(task === undefined ? [] : [new Date(task.nextPollAt)]),
+  ]
+  return times.length === 0 ? null : new Date(Math.min(...times.map((time) => time.getTime())))
+}

@@ -1,0 +1,86 @@
+import type { ToolCallRow } from '../../models/rows.ts'
+import { dueOf, openRequests, pauseOf } from '../../models/waiting.ts'
+import { errorFacts } from '../observability/error-facts.ts'
+import { withinLimits } from '../tools/limit.ts'
+import { errorText } from '../tools/results.ts'
+import { type Ending, parked } from './ending.ts'
+import { chatOf, type RunContext } from './run-context.ts'
+import { openCalls } from './transcript.ts'
+
+/** Longest that a cancel waits for a tool to end its task, in ms. */
+const cancelLimitMs = 60_000
+
+/** What a chat that waits ends its run with: where a task or an expiry is due some time, it is looked at again then. */
+export function parkedEnding(run: RunContext): Ending {
+  const due = openCalls(run.transcript).flatMap((call) => dueOf(call)?.getTime() ?? [])
+  if (due.length === 0) return parked
+  const delayMs = Math.max(0, Math.min(...due) - run.ports.clock.now().getTime())
+  return { ...parked, wish: { kind: 'look-again', delayMs } }
+}
+
+/**
+ * Whether a run may look at a paused call: a task that is due, or that this caller looks at for the first time; questions that have
+ * expired. (S99)
+ */
+export function isDuePause(run: RunContext, call: ToolCallRow): boolean {
+  const { task } = pauseOf(call)
+  const now = run.ports.clock.now().getTime()
+  if (task !== undefined) {
+    if (run.consulted.has(call.id)) return false
+    return run.order.by === 'caller' || Date.parse(task.nextPollAt) <= now
+  }
+  return openRequests(call).some(({ expiresAt }) => expiresAt !== null && Date.parse(expiresAt) <= now)
+}
+
+/** Stores what a call waits on, and tells whoever watches. Returns false where it has its result by now. */
+export async function pauseCall(
+  run: RunContext,
+  call: ToolCallRow,
+  state: ReturnType<typeof pauseOf>,
+  expired?: string,
+): Promise<boolean> {
+  const pause = { id: call.id, state, ...(expired === undefined ? {} : { expired }) }
+  const known = new Set(openRequests(call).map(({ key }) => key))
+  if (!(await run.ports.rows.pauseToolCall(run.claim, pause))) return false
+  Object.assign(call, { mcpState: state, claimedBy: null, claimedUntil: null, startedAt: null })
+  run.fresh = false
+  const { toolCallId, name } = call
+  for (const { key, message, fields } of openRequests(call)) {
+    if (known.has(key)) continue
+    run.publish({ type: 'input.requested', toolCallId, name, key, message, fields })
+  }
+  const { task } = state
+  if (task !== undefined) {
+    run.publish({ type: 'tool.progress', toolCallId, message: task.message, value: null, total: null })
+  }
+  return true
+}
+
+/** Whether a task took longer than it was given. */
+export function isTaskExpired(call: ToolCallRow, now: Date): boolean {
+  const expiresAt = pauseOf(call).task?.expiresAt ?? null
+  return expiresAt !== null && Date.parse(expiresAt) <= now.getTime()
+}
+
+/** For a task that took longer than it was given. */
+export function taskExpired(name: string): string {
+  return errorText(`The task that ${name} began was not finished in time. Whether it goes on is not known.`)
+}
+
+/** Ends the tasks of calls that are given up. What goes wrong is observed: the cancel goes on. (S66) */
+export async function cancelTasks(run: RunContext, calls: readonly ToolCallRow[]): Promise<void> {
+  for (const call of calls) {
+    const { task } = pauseOf(call)
+    const cancel = run.configuration.tools.get(call.name)?.cancelTask
+    if (task === undefined || !cancel) continue
+    const context = { toolCall: call, chat: chatOf(run), idempotencyKey: call.id }
+    const limits = { signal: run.claim.signal, timeoutMs: cancelLimitMs, chatId: run.chat.id }
+    const ended = await withinLimits(
+      (signal) => cancel({ id: task.id, data: task.data }, { ...context, signal }),
+      limits,
+    )
+    if (ended.kind === 'returned') continue
+    const error = ended.kind === 'threw' ? errorFacts(ended.error) : null
+    run.ports.observe({ type: 'hook.trouble', hook: 'cancelTask', chatId: run.chat.id, agent: run.chat.agent, error })
+  }
+}
