@@ -1,5 +1,14 @@
 import type { Model, ModelStatic, Sequelize } from 'sequelize'
-import { countColumn, flagColumn, idColumn, jsonColumn, numberColumn, timeColumn, wordColumn } from './attributes.ts'
+import {
+  countColumn,
+  flagColumn,
+  idColumn,
+  idReference,
+  jsonColumn,
+  numberColumn,
+  timeColumn,
+  wordColumn,
+} from './attributes.ts'
 import { defineTable, type OwnParts, plainModel } from './define.ts'
 import type { ChatExtension } from './extension.ts'
 import type { ChatRow } from './rows.ts'
@@ -16,6 +25,7 @@ export function defineChat(sequelize: Sequelize, tableName: string, own?: OwnPar
       agent: wordColumn(),
       model: wordColumn(),
       provider: wordColumn(),
+      modelRowId: idReference(),
       owner: wordColumn(),
       settings: { ...jsonColumn(), allowNull: false, defaultValue: {} },
       nextPosition: countColumn(),

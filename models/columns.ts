@@ -1,6 +1,15 @@
 import { Big } from 'big.js'
 import type { Dialect } from './dialect.ts'
-import type { ChatRow, DecisionRow, Json, MessageRow, QueuedMessageRow, ToolCallRow, UsageRow } from './rows.ts'
+import type {
+  ChatRow,
+  DecisionRow,
+  Json,
+  MessageRow,
+  ModelRow,
+  QueuedMessageRow,
+  ToolCallRow,
+  UsageRow,
+} from './rows.ts'
 
 /** How a column travels between a row and a statement. */
 type Kind = 'text' | 'int' | 'bool' | 'time' | 'json' | 'decimal'
@@ -11,6 +20,7 @@ export const chatColumns: Columns<ChatRow> = {
   agent: ['agent', 'text'],
   model: ['model', 'text'],
   provider: ['provider', 'text'],
+  modelRowId: ['model_row_id', 'text'],
   owner: ['owner', 'text'],
   settings: ['settings', 'json'],
   nextPosition: ['next_position', 'int'],
@@ -35,6 +45,23 @@ export const chatColumns: Columns<ChatRow> = {
   compactAttempts: ['compact_attempts', 'int'],
   compactions: ['compactions', 'int'],
   parked: ['parked', 'bool'],
+  createdAt: ['created_at', 'time'],
+  updatedAt: ['updated_at', 'time'],
+}
+
+export const modelColumns: Columns<ModelRow> = {
+  id: ['id', 'text'],
+  provider: ['provider', 'text'],
+  modelId: ['model_id', 'text'],
+  name: ['name', 'text'],
+  family: ['family', 'text'],
+  contextWindow: ['context_window', 'int'],
+  maxOutputTokens: ['max_output_tokens', 'int'],
+  modalities: ['modalities', 'json'],
+  capabilities: ['capabilities', 'json'],
+  pricing: ['pricing', 'json'],
+  metadata: ['metadata', 'json'],
+  unlistedAt: ['unlisted_at', 'time'],
   createdAt: ['created_at', 'time'],
   updatedAt: ['updated_at', 'time'],
 }

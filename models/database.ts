@@ -10,6 +10,7 @@ export interface Tables {
   readonly toolCalls: string
   readonly queuedMessages: string
   readonly decisions: string
+  readonly models: string
   readonly usages: string
 }
 
@@ -32,7 +33,11 @@ export interface Database {
     table: string,
     columns: Columns<Row>,
     rows: readonly Partial<Row>[],
-    options?: { readonly transaction?: Transaction | undefined; readonly computed?: Computed<Row> },
+    options?: {
+      readonly transaction?: Transaction | undefined
+      readonly computed?: Computed<Row>
+      readonly unlessTaken?: boolean
+    },
   ): Promise<void>
   /**
    * Runs `work` in one transaction, again from its start after a deadlock, a lock timeout or a busy SQLite. Given one of
@@ -57,6 +62,7 @@ export function tableNames(prefix: string): Tables {
     toolCalls: `${prefix}tool_calls`,
     queuedMessages: `${prefix}queued_messages`,
     decisions: `${prefix}decisions`,
+    models: `${prefix}models`,
     usages: `${prefix}usages`,
   }
 }
@@ -97,7 +103,11 @@ export function databaseOf(sequelize: Sequelize, tablePrefix: string, manner: Ma
         return `(${values.join(', ')})`
       })
       const names = present.map(([, [column]]) => column).join(', ')
-      await write(`INSERT INTO ${table} (${names}) VALUES ${tuples.join(', ')}`, bind, options.transaction)
+      await write(
+        `INSERT INTO ${table} (${names}) VALUES ${tuples.join(', ')}${options.unlessTaken ? dialect.unlessTaken : ''}`,
+        bind,
+        options.transaction,
+      )
     },
     transaction: async (work, join) => {
       if (join === undefined) return inTransaction(sequelize, work, { begin })

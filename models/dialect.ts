@@ -17,6 +17,8 @@ export interface Dialect {
   jsonText(column: string, path: string): string
   /** Locks the rows of a SELECT until the transaction ends; nothing where a writing transaction is alone anyway. */
   readonly forUpdate: string
+  /** Behind an INSERT: a row whose unique key is taken is left out. */
+  readonly unlessTaken: string
 }
 
 const mysql: Dialect = {
@@ -29,6 +31,7 @@ const mysql: Dialect = {
   readJson: (value) => value as Json,
   jsonText: (column, path) => `JSON_UNQUOTE(JSON_EXTRACT(${column}, '${path}'))`,
   forUpdate: ' FOR UPDATE',
+  unlessTaken: ' ON DUPLICATE KEY UPDATE id = id',
 }
 
 const sqlite: Dialect = {
@@ -40,6 +43,7 @@ const sqlite: Dialect = {
   readJson: (value) => JSON.parse(value as string) as Json,
   jsonText: (column, path) => `JSON_EXTRACT(${column}, '${path}')`,
   forUpdate: '',
+  unlessTaken: ' ON CONFLICT DO NOTHING',
 }
 
 export function dialectOf(name: string): Dialect {

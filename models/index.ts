@@ -1,10 +1,11 @@
-import type { CreationAttributes, Model, ModelStatic, Sequelize } from 'sequelize'
+import type { CreationAttributes, ModelStatic, Sequelize, Model as SequelizeModel } from 'sequelize'
 import { ConfigurationError } from '../src/errors.ts'
 import { type ChatRecord, defineChat } from './chat.ts'
 import { tableNames } from './database.ts'
 import { type DecisionRecord, defineDecision } from './decision.ts'
 import type { OwnParts } from './define.ts'
 import { defineMessage, type MessageRecord } from './message.ts'
+import { defineModel, type ModelRecord } from './model.ts'
 import { defineQueuedMessage, type QueuedMessageRecord } from './queued-message.ts'
 import { defineToolCall, type ToolCallRecord } from './tool-call.ts'
 import { defineUsage, type UsageRecord } from './usage.ts'
@@ -19,6 +20,8 @@ export interface Models {
   readonly ToolCall: ModelStatic<ToolCallRecord>
   /** One row a user message that waits for its place in a transcript. */
   readonly QueuedMessage: ModelStatic<QueuedMessageRecord>
+  /** One row a model that some chat names. */
+  readonly Model: ModelStatic<ModelRecord>
   /** One row a decision about a tool call, or an answer to a question of one. Read only. */
   readonly Decision: ModelStatic<DecisionRecord>
   /** One row a physical attempt at a model, failed and cancelled ones included. */
@@ -26,7 +29,7 @@ export interface Models {
 }
 
 /** What an application adds to one model; `associate` is called once all models are there. */
-export interface ModelExtension<Stored extends Model> extends OwnParts {
+export interface ModelExtension<Stored extends SequelizeModel> extends OwnParts {
   /** Ties the model to others. Called once, after all models are defined. */
   readonly associate?: ((model: ModelStatic<Stored>, models: Models) => void) | undefined
 }
@@ -59,7 +62,9 @@ export function defineModels(sequelize: Sequelize, tablePrefix: string, extend: 
 
   const Decision = defineDecision(sequelize, tables.decisions)
 
-  const models: Models = { Chat, Message, ToolCall, QueuedMessage, Usage, Decision }
+  const Model = defineModel(sequelize, tables.models)
+
+  const models: Models = { Chat, Message, ToolCall, QueuedMessage, Usage, Decision, Model }
   try {
     tie(models)
     associate(extend.Chat, Chat, models)
@@ -74,7 +79,7 @@ export function defineModels(sequelize: Sequelize, tablePrefix: string, extend: 
   return models
 }
 
-function tie({ Chat, Message, ToolCall, QueuedMessage, Usage, Decision }: Models): void {
+function tie({ Chat, Message, ToolCall, QueuedMessage, Usage, Decision, Model }: Models): void {
   Chat.hasMany(Message, { as: 'messages', foreignKey: 'chatId' })
   Message.belongsTo(Chat, { as: 'chat', foreignKey: 'chatId' })
   Message.hasMany(ToolCall, { as: 'toolCalls', foreignKey: 'messageId' })
@@ -83,6 +88,8 @@ function tie({ Chat, Message, ToolCall, QueuedMessage, Usage, Decision }: Models
   ToolCall.belongsTo(Message, { as: 'result', foreignKey: 'resultId' })
   Chat.hasMany(QueuedMessage, { as: 'queuedMessages', foreignKey: 'chatId' })
   QueuedMessage.belongsTo(Chat, { as: 'chat', foreignKey: 'chatId' })
+  Model.hasMany(Chat, { as: 'chats', foreignKey: 'modelRowId', constraints: false })
+  Chat.belongsTo(Model, { as: 'modelRow', foreignKey: 'modelRowId', constraints: false })
   Chat.hasMany(Decision, { as: 'decisions', foreignKey: 'chatId' })
   Decision.belongsTo(Chat, { as: 'chat', foreignKey: 'chatId' })
   ToolCall.hasMany(Decision, { as: 'decisions', foreignKey: 'toolCallId' })
@@ -93,7 +100,7 @@ function tie({ Chat, Message, ToolCall, QueuedMessage, Usage, Decision }: Models
   Usage.belongsTo(Message, { as: 'message', foreignKey: 'messageId' })
 }
 
-function associate<Stored extends Model>(
+function associate<Stored extends SequelizeModel>(
   extension: ModelExtension<Stored> | undefined,
   model: ModelStatic<Stored>,
   models: Models,
@@ -102,6 +109,9 @@ function associate<Stored extends Model>(
 }
 
 /** A stored row, read by other means, as its model's record. Raw: otherwise Sequelize leaves its times out. */
-export function recordOf<Stored extends Model>(model: ModelStatic<Stored>, row: CreationAttributes<Stored>): Stored {
+export function recordOf<Stored extends SequelizeModel>(
+  model: ModelStatic<Stored>,
+  row: CreationAttributes<Stored>,
+): Stored {
   return model.build({ ...row }, { isNewRecord: false, raw: true })
 }

@@ -2,6 +2,7 @@ import type { Transaction } from 'sequelize'
 import { v7 as uuid } from 'uuid'
 import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
+import { findOrCreateModel, type NamedModel } from './model-rows.ts'
 import { newMessage } from './new-message.ts'
 import type { CacheBoundary, ChatRow, ChatSettings, MessageRow } from './rows.ts'
 import { insertMessages } from './turns.ts'
@@ -9,6 +10,8 @@ import { insertMessages } from './turns.ts'
 /** Settings that a verb stores along with what it does. */
 export interface PendingSettings {
   readonly model?: string | null
+  /** What is known of `model`, for its row; null where there is no model. */
+  readonly named?: NamedModel | null
   readonly provider?: string | null
   readonly settings?: ChatSettings
   /** The system messages that the chat is to have: replaced in place where they can be. */
@@ -38,6 +41,9 @@ export async function savePending(
   const bind: Record<string, string | null> = {}
   if (pending.model !== undefined) bind.model = pending.model
   if (pending.provider !== undefined) bind.provider = pending.provider
+  if (pending.named !== undefined) {
+    bind.model_row_id = pending.named === null ? null : await findOrCreateModel(db, pending.named, transaction)
+  }
   if (pending.settings !== undefined) bind.settings = JSON.stringify(pending.settings)
   if (Object.keys(bind).length > 0) {
     await db.write(

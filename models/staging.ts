@@ -4,6 +4,7 @@ import { wantNow } from './claims.ts'
 import { chatColumns } from './columns.ts'
 import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
+import { findOrCreateModel, type NamedModel } from './model-rows.ts'
 import { userMessage } from './new-message.ts'
 import { enqueueMessage } from './queue.ts'
 import type { ChatRow, QueuedMessageRow } from './rows.ts'
@@ -16,10 +17,19 @@ import { deleteQueued, insertMessages, type NewMessage } from './turns.ts'
 export async function insertChat(
   db: Database,
   chat: Pick<ChatRow, 'id' | 'agent' | 'model' | 'provider' | 'owner' | 'settings'>,
+  named: NamedModel | null,
   transaction?: Transaction,
 ): Promise<void> {
+  if (named !== null && transaction === undefined) {
+    await db.transaction((own) => insertChat(db, chat, named, own))
+    return
+  }
   const now = new Date()
-  await db.insert<ChatRow>(db.tables.chats, chatColumns, [{ ...chat, createdAt: now, updatedAt: now }], { transaction })
+  const modelRowId =
+    named === null || transaction === undefined ? null : await findOrCreateModel(db, named, transaction)
+  await db.insert<ChatRow>(db.tables.chats, chatColumns, [{ ...chat, modelRowId, createdAt: now, updatedAt: now }], {
+    transaction,
+  })
 }
 
 export type Staged =

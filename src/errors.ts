@@ -165,6 +165,12 @@ export class EmptyAnswerError extends ProviderError {
   readonly code = 'provider.empty_answer'
 }
 
+/** The provider has no way to do this at all.
+ * @remarks Not tried again. Do without, or ask a provider that can. */
+export class UnsupportedByProviderError extends ProviderError {
+  readonly code = 'provider.unsupported'
+}
+
 /** A model's summary can't stand for what it was to replace: it is empty, cut off, no shorter, or asks for tools.
  * @remarks Not tried again. Give other `instructions` or another `model` for the summary. */
 export class SummaryRefusedError extends ProviderError {
@@ -206,6 +212,11 @@ export class OrphanedResultError extends ArgumentError {
  * @remarks The message names the part; nothing was stored. */
 export class InvalidMessageError extends ArgumentError {
   override readonly code = 'argument.message'
+}
+/** Nobody knows the model: no chat has named it, and the catalogue does not.
+ * @remarks Check its name, or leave `assumeModelExists: false` out. */
+export class UnknownModelError extends ArgumentError {
+  override readonly code = 'argument.unknown_model'
 }
 /** The tool that a chat must call is none that it offers.
  * @remarks Name one of its tools, or offer the tool. */

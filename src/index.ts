@@ -6,6 +6,7 @@ export type { DecisionRecord } from '../models/decision.ts'
 export * from '../models/extension.ts'
 export type { Extensions, ModelExtension, Models } from '../models/index.ts'
 export type { MessageRecord, MessageValue } from '../models/message.ts'
+export type { ModelRecord } from '../models/model.ts'
 export type { ChatState } from '../models/overview.ts'
 export type { QueuedMessageRecord } from '../models/queued-message.ts'
 export type {
@@ -24,6 +25,7 @@ export type {
   Json,
   JsonObject,
   MessageRow,
+  ModelRow,
   OutputSchema,
   QueuedMessageRow,
   Role,
@@ -57,6 +59,7 @@ export type {
   WakeOptions,
 } from './chat/chat-decisions.ts'
 export type { InTransaction } from './chat/chat-handle.ts'
+export type { ModelChoice, ModelOptions, Protocol } from './chat/chat-model.ts'
 export type {
   FallbackArguments,
   InstructionOptions,
@@ -66,6 +69,7 @@ export type {
 export type { Chats, CreateOptions, NewChat } from './chat/chats.ts'
 export type { Diagnosis, WaitsFor } from './chat/diagnose.ts'
 export type { Advice } from './chat/diagnosis-advice.ts'
+export { LlmChat } from './chat/llm-chat.ts'
 export type { Message } from './chat/message.ts'
 export type { AddedValue } from './chat/message-inputs.ts'
 export type { TranscriptValue } from './chat/message-values.ts'

@@ -27,6 +27,7 @@ import type { LoopPorts } from './loop/run-context.ts'
 import { errorFacts } from './observability/error-facts.ts'
 import { type Observability, type ObservabilityOptions, openObservability } from './observability/open.ts'
 import { type OpenedDatabase, type OwnDatabase, openRows } from './open-rows.ts'
+import { modelFacts } from './providers/catalogue.ts'
 import type { Agent } from './tools/agent.ts'
 import { defineAgent } from './tools/define-agent.ts'
 import { agentRegistry, toolRegistry } from './tools/registry.ts'
@@ -188,6 +189,10 @@ export async function open(
     publish: (chatId, event) => events.publisher.publish(chatId, 0, event),
     readEvents: (chatId, options) => events.readers.read(chatId, options),
     agentOf: ({ agent }) => (agent === null ? equipment.defaultAgent : (equipment.agents.get(agent) ?? null)),
+    nameModel: async ({ agent, provider: own }, modelId) => {
+      const provider = own ?? (agent === null ? undefined : equipment.agents.get(agent)?.provider) ?? 'openai'
+      return { provider, modelId, ...(await modelFacts(modelId, provider)) }
+    },
     toolsOf: (chat) => toolsOf(equipment, chat),
     toolNames: (chat) => new Set(toolsOf(equipment, chat).keys()),
   }

@@ -5,6 +5,7 @@ import { backlog } from './0004-backlog.ts'
 import { cacheBoundaries } from './0005-cache-boundaries.ts'
 import { resultEncoding } from './0006-result-encoding.ts'
 import { waits } from './0007-waits.ts'
+import { modelRows } from './0008-models.ts'
 import type { Migration } from './migration.ts'
 
 export type { Migration, MigrationContext } from './migration.ts'
@@ -18,4 +19,5 @@ export const migrations: readonly Migration[] = [
   cacheBoundaries,
   resultEncoding,
   waits,
+  modelRows,
 ]

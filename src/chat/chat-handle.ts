@@ -3,9 +3,11 @@ import { onceCommitted } from '../../config/transaction.ts'
 import { chatNotFound } from '../../models/claims.ts'
 import type { Database } from '../../models/database.ts'
 import type { Models } from '../../models/index.ts'
+import { findModel, type NamedModel } from '../../models/model-rows.ts'
 import type { ChatRow, TranscriptMessage } from '../../models/rows.ts'
 import { type Instruction, instructionOf, type PendingSettings } from '../../models/settings.ts'
 import { type ChatLook, lookAtChat, readRecent, readTranscript } from '../../models/transcript.ts'
+import { UnknownModelError } from '../errors.ts'
 import type { LiveEvent } from '../events/event.ts'
 import type { EventsOptions } from '../events/options.ts'
 import type { EventReader } from '../events/reader.ts'
@@ -26,6 +28,8 @@ export interface ChatDependencies {
   readonly readEvents: (chatId: string, options: EventsOptions) => EventReader
   /** The agent of a chat; null where this process lacks it. */
   readonly agentOf: (chat: ChatRow) => Agent | null
+  /** What is known of a model that a chat names. */
+  readonly nameModel: (chat: Pick<ChatRow, 'agent' | 'provider'>, model: string) => Promise<NamedModel>
   /** The tools that this process has for a chat, by name. */
   readonly toolsOf: (chat: ChatRow) => ReadonlyMap<string, Tool>
   /** The names of the tools that may stand in a chat's settings. */
@@ -48,6 +52,11 @@ export abstract class ChatHandle {
   protected row: ChatRow
   protected readonly deps: ChatDependencies
   protected readonly pending: PendingConfiguration
+  /**
+   * False: only a model that some chat named before, or that the catalogue knows, may be stored. Default true, since a server of
+   * one's own may serve any name; one that the provider does not know is its own error. Never stored.
+   */
+  assumeModelExists = true
   /** Whether a verb of this very object runs the chat: it does not wait for itself. */
   protected isRunningHere = false
 
@@ -91,12 +100,29 @@ export abstract class ChatHandle {
     store: (pending: PendingSettings, transaction: Transaction) => Promise<T>,
     join?: Transaction,
   ): Promise<T> {
+    const named = await this.#namedModel()
     const stored = await this.deps.db.transaction(async (transaction) => {
-      const pending = await this.pending.resolve(() => this.systemTexts(transaction), join)
+      const resolved = await this.pending.resolve(() => this.systemTexts(transaction), join)
+      const pending = resolved.model === undefined ? resolved : { ...resolved, named }
       return store(pending, transaction)
     }, join)
     this.pending.settle(join)
     return stored
+  }
+
+  /** What is known of the model that is about to be stored. Looked up before the transaction, which it would hold up. */
+  async #namedModel(): Promise<NamedModel | null> {
+    const { model, provider } = this.pending.assigned
+    if (!model) return null
+    const named = await this.deps.nameModel({ agent: this.row.agent, provider: provider ?? null }, model)
+    const isKnown =
+      this.assumeModelExists || named.contextWindow != null || (await findModel(this.deps.db, named)) !== null
+    if (isKnown) return named
+    throw new UnknownModelError(
+      `Nobody knows model ${JSON.stringify(model)} of ${named.provider}: no chat has named it, and the catalogue does not. ` +
+        'Check the name, or set assumeModelExists.',
+      { chatId: this.id },
+    )
   }
 
   /** What the world outside the database is told of: now, or once the transaction is committed, or never. */

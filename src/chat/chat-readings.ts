@@ -5,6 +5,7 @@ import { readRecent } from '../../models/transcript.ts'
 import { type ChatCost, type ChatTokens, sumCost, sumTokens } from '../../models/usage-totals.ts'
 import { readUsages } from '../../models/usages.ts'
 import { openRequests, pauseOf } from '../../models/waiting.ts'
+import { UnsupportedByProviderError } from '../errors.ts'
 import type { EventsOptions } from '../events/options.ts'
 import type { EventReader } from '../events/reader.ts'
 import { modelRequest } from '../loop/model-request.ts'
@@ -25,15 +26,41 @@ export abstract class ChatReadings extends ChatSettings {
    * @throws {ConfigurationError} when this process can't run the chat, or its client can't say what it sends.
    */
   async render(): Promise<JsonObject> {
-    const { chat, summaryThrough } = await this.look()
-    const stored = await readRecent(this.deps.db, this.id, summaryThrough)
-    const { row, transcript } = await this.pending.preview(chat, stored)
-    const { ports } = this.deps
-    const configuration = await ports.configure(row, { caller: this.caller() })
+    const { configuration, transcript } = await this.#next()
     const hooks = new RunHooks([configuration.agent.hooks, this.ownHooks], () => this)
     const payload = renderedBy(configuration.client, modelRequest({ configuration, transcript }))
     await hooks.call('beforeRequest', payload)
     return payload
+  }
+
+  /**
+   * How many input tokens the next request would carry, as its provider counts them, with `text` as one more question; nothing is sent to a
+   * model or stored. Provider options, hooks and summaries by themselves are left out.
+   * @throws {UnsupportedByProviderError} where the provider has no way to count: Chat Completions has none.
+   */
+  async countTokens(text?: string): Promise<number> {
+    const { configuration, transcript } = await this.#next()
+    const { providerOptions: _, ...request } = modelRequest({ configuration, transcript })
+    const { client } = configuration
+    if (client.countTokens === undefined) {
+      throw new UnsupportedByProviderError(
+        `Provider ${client.provider} can't count the tokens of chat ${this.id}: it has no such endpoint. After an answer, chat.tokens() says what it took.`,
+        { chatId: this.id },
+      )
+    }
+    const question = text === undefined ? [] : [{ role: 'user' as const, content: text }]
+    return client.countTokens(
+      { ...request, messages: [...request.messages, ...question] },
+      { headers: configuration.headers },
+    )
+  }
+
+  /** What the next request would be made of, what is not stored yet included. */
+  async #next() {
+    const { chat, summaryThrough } = await this.look()
+    const stored = await readRecent(this.deps.db, this.id, summaryThrough)
+    const { row, transcript } = await this.pending.preview(chat, stored)
+    return { configuration: await this.deps.ports.configure(row, { caller: this.caller() }), transcript }
   }
 
   /** The messages one by one, in their order. */

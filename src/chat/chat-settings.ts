@@ -9,7 +9,7 @@ import type { SchemaInput } from '../tools/output-schema.ts'
 import { type AgentSettings, concurrencyOf, effectiveSettings, type SettingName } from '../tools/settings.ts'
 import type { SettingsInput } from '../tools/settings-input.ts'
 import type { Tool } from '../tools/tool.ts'
-import { ChatHooks } from './chat-hooks.ts'
+import { ChatModel } from './chat-model.ts'
 
 /** Models, then after which errors; or null alone. */
 export type FallbackArguments =
@@ -38,15 +38,9 @@ export type ToolOptionsInput = { readonly [Key in keyof ToolOptions]?: ToolOptio
  * A chat's settings. They are stored by the next verb, so that every worker runs what this process configured; null returns
  * to the agent's. Each reader says what counts: the chat's own, else its agent's, else null.
  */
-export abstract class ChatSettings extends ChatHooks {
+export abstract class ChatSettings extends ChatModel {
   #headers: Readonly<Record<string, string>> | null = null
   #context: ModelContext | null = null
-
-  /** Asks this model from now on; null = as the agent says. */
-  withModel(model: string | null, options: { readonly provider?: string } = {}): this {
-    this.pending.setModel(model, options.provider)
-    return this
-  }
 
   /**
    * Replaces the system messages, or adds one (`append`); null = as the agent says. The same text again writes nothing. With

@@ -16,6 +16,7 @@ import { type CompactOptions, compactOptions, problemsOf } from '../tools/compac
 import { type AddedMessageInput, messageToAdd } from './added-message.ts'
 import type { InTransaction } from './chat-handle.ts'
 import { ChatRequests, requireText } from './chat-requests.ts'
+import { LlmChat } from './llm-chat.ts'
 import { asMessage, type Message } from './message.ts'
 import { type AddedValue, inputsOf, isValues } from './message-inputs.ts'
 
@@ -33,6 +34,23 @@ export interface AskLaterOptions extends AskOptions, InTransaction {}
  * `owner` and the settings, which are as of loading.
  */
 export class Chat extends ChatRequests {
+  #llm: LlmChat | null = null
+
+  /**
+   * The chat in memory, with its messages, built on the first call; later calls return the same one and ask no database. It asks the
+   * model that was set last; `reload` reads its messages anew. (S105)
+   */
+  async toLlm(): Promise<LlmChat> {
+    this.#llm ??= new LlmChat(this, await this.messages())
+    return this.#llm
+  }
+
+  override async reload(): Promise<this> {
+    await super.reload()
+    await this.#llm?.refresh()
+    return this
+  }
+
   /**
    * Adds a user message behind everything queued, runs the loop, and returns the latest message: the answer, unless
    * {@link waiting} is true. While another process runs the chat the message is queued for the next turn. (S52)

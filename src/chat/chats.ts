@@ -88,8 +88,9 @@ export class Chats {
       owner: owner ?? null,
       settings: storedSettings(parsed.data),
     }
-    if (join === undefined) await insertChat(db, row)
-    else await db.transaction((transaction) => insertChat(db, row, transaction), join)
+    const named = row.model === null ? null : await this.#deps.nameModel(row, row.model)
+    if (join === undefined) await insertChat(db, row, named)
+    else await db.transaction((transaction) => insertChat(db, row, named, transaction), join)
     return this.#look(id, join)
   }
 

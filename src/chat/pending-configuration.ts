@@ -68,11 +68,27 @@ export class PendingConfiguration {
     return this.#unstored(undefined) !== none
   }
 
-  setModel(model: string | null, provider: string | undefined): void {
-    if (model !== null && (typeof model !== 'string' || model === '')) {
-      throw this.#bad(`withModel takes the id of a model or null, not ${JSON.stringify(model)}`)
+  /** A model and its provider that were set and are not stored yet; undefined where none was. */
+  get assigned(): { readonly model?: string | null; readonly provider?: string | null } {
+    const { model, provider } = this.#unstored(undefined)
+    return { ...(model === undefined ? {} : { model }), ...(provider === undefined ? {} : { provider }) }
+  }
+
+  setModel(model: string | null, provider: string | null | undefined): void {
+    if (model !== null && !isName(model)) {
+      throw this.#bad(`A model is named by its id or null, not ${JSON.stringify(model)?.slice(0, 60)}`)
+    }
+    if (provider !== undefined && provider !== null && !isName(provider)) {
+      throw this.#bad(`A provider is named by a text or null, not ${JSON.stringify(provider)?.slice(0, 60)}`)
     }
     this.#changes = { ...this.#changes, model, provider: provider ?? null }
+  }
+
+  setProvider(provider: string | null): void {
+    if (provider !== null && !isName(provider)) {
+      throw this.#bad(`A provider is named by a text or null, not ${JSON.stringify(provider)?.slice(0, 60)}`)
+    }
+    this.#changes = { ...this.#changes, provider }
   }
 
   setInstructions(text: string | null, options: InstructionOptions): void {
@@ -246,6 +262,10 @@ export class PendingConfiguration {
 function together(older: Changes, newer: Changes): Changes {
   const appended = newer.replaced === undefined ? [...older.appended, ...newer.appended] : newer.appended
   return { ...older, ...newer, appended }
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= 255
 }
 
 /** Without what was reset. */

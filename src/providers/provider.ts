@@ -201,6 +201,8 @@ export interface ModelClient {
    * @throws {ProviderError} for everything that the model's side does wrong, a cut or silent stream included.
    */
   attempt(request: ModelRequest, options: AttemptOptions): Promise<Answer>
+  /** How many input tokens a request would carry; left out where the provider has no way to say. */
+  countTokens?(request: ModelRequest, options: Pick<AttemptOptions, 'headers'>): Promise<number>
   /** The body that a request comes to. Needed for `beforeRequest` hooks and `chat.render()`. */
   render?(request: ModelRequest): JsonObject
 }

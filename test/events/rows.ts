@@ -11,6 +11,7 @@ export function lookOf(chat: Partial<ChatRow> = {}): ChatLook {
     agent: null,
     model: null,
     provider: null,
+    modelRowId: null,
     owner: null,
     settings: {},
     nextPosition: 0,

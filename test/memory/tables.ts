@@ -135,6 +135,7 @@ const emptyChat: Omit<
   ChatRow,
   'id' | 'agent' | 'model' | 'provider' | 'owner' | 'settings' | 'createdAt' | 'updatedAt'
 > = {
+  modelRowId: null,
   nextPosition: 0,
   nextQueuePosition: 0,
   claimedBy: null,

@@ -1,6 +1,6 @@
 import type { TakeFor } from '../../models/claims.ts'
 import type { ChatRow } from '../../models/rows.ts'
-import type { ClaimsPort, HeldClaim } from '../loop/ports.ts'
+import type { ClaimsPort, HeldClaim } from '../../src/loop/ports.ts'
 import { isClaimed, type MemoryTables } from './tables.ts'
 
 /** Far beyond any run: what lives in one process can't outlive it. */

@@ -2,7 +2,7 @@ import { type ClaimKey, claimLost, type WishAfter } from '../../models/claims.ts
 import type { CompactWishAfter, MeasuredContext } from '../../models/compaction.ts'
 import type { ChatRow, ToolCallRow } from '../../models/rows.ts'
 import { freshCallId, type NewResult } from '../../models/turns.ts'
-import type { RowsPort } from '../loop/ports.ts'
+import type { RowsPort } from '../../src/loop/ports.ts'
 import { isClaimed, type MemoryTables } from './tables.ts'
 
 /** The rows of chats that live in this process alone: each statement of `models/` in the same words. */
