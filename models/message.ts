@@ -1,4 +1,4 @@
-import { Model, type ModelStatic, type Sequelize } from 'sequelize'
+import { type Association, Model, type ModelStatic, type Sequelize } from 'sequelize'
 import { idColumn, idReference, jsonColumn, numberColumn, textColumn, timeColumn, wordColumn } from './attributes.ts'
 import { defineTable, type OwnParts } from './define.ts'
 import type { MessageExtension } from './extension.ts'
@@ -171,8 +171,8 @@ class MessageModel extends Model<MessageRow, Partial<MessageRow>> {
 
 function associationOf(record: Model, name: string): ModelStatic<Model> {
   const association = (record.constructor as ModelStatic<Model>).associations[name]
-  if (association === undefined) throw new TypeError(`Messages have no association ${name}`)
-  return association.target
+  // They are tied together before any record exists.
+  return (association as Association).target
 }
 
 function jsonOf(text: string | null): Json | null {

@@ -17,7 +17,7 @@ export interface ModelOptions {
   /** The wire protocol in place of the provider's own. There is one: `chat_completions`. Default: the provider's own. */
   readonly protocol?: Protocol | null | undefined
   /**
-   * As {@link ChatModel.assumeModelExists}.
+   * Sets `chat.assumeModelExists`.
    */
   readonly assumeModelExists?: boolean | undefined
 }
@@ -51,6 +51,7 @@ export abstract class ChatModel extends ChatHooks {
     return model === undefined ? this.row.model : model
   }
 
+  /** Sets the id of the model, to be stored by the next verb; null = as the agent says. @throws {ArgumentError} */
   set modelId(id: string | null) {
     this.pending.setModel(id, this.pending.assigned.provider)
   }
@@ -60,6 +61,7 @@ export abstract class ChatModel extends ChatHooks {
     return this.modelId
   }
 
+  /** Sets the model as {@link withModel} does. @throws {ArgumentError} */
   set model(model: string | ModelChoice | null) {
     this.withModel(model)
   }
@@ -73,6 +75,7 @@ export abstract class ChatModel extends ChatHooks {
     return provider === undefined ? this.row.provider : provider
   }
 
+  /** Sets the provider, to be stored by the next verb; null = as the agent says. @throws {ArgumentError} */
   set provider(provider: string | null) {
     this.pending.setProvider(provider)
   }
@@ -82,6 +85,7 @@ export abstract class ChatModel extends ChatHooks {
     return this.#protocol
   }
 
+  /** Sets the wire protocol for this object. @throws {ArgumentError} for one that there is not. */
   set protocol(protocol: Protocol | null) {
     requireProtocol(protocol, this.id)
     this.#protocol = protocol

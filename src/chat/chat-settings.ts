@@ -1,6 +1,7 @@
 import type { CacheBoundary, FallbackModel, ChatSettings as Stored, ToolOptions } from '../../models/rows.ts'
 import { saveSettings } from '../../models/settings.ts'
 import { ArgumentError } from '../errors.ts'
+import type { Caller } from '../loop/run-context.ts'
 import type { CompactionOptions } from '../tools/compaction-options.ts'
 import type { FallbackOptions } from '../tools/fallback.ts'
 import { headersSchema } from '../tools/headers.ts'
@@ -265,7 +266,7 @@ export abstract class ChatSettings extends ChatModel {
   }
 
   /** What this object brings along for its own runs. */
-  protected caller() {
+  protected caller(): Caller {
     const { tools, own, ownInstructions } = this.pending
     return {
       chat: this,
