@@ -52,6 +52,7 @@ const loadedAtOnce = [
   'ioredis',
   'p-limit',
   'redlock',
+  'safe-stable-stringify',
   'sequelize',
   'uuid',
   'zod',
