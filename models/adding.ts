@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Transaction } from 'sequelize'
 import { ArgumentError, ChatRunningError } from '../src/errors.ts'
+import { holdBlobs } from './blobs.ts'
 import { selectList, toolCallColumns } from './columns.ts'
 import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
@@ -58,6 +59,7 @@ export async function addMessage(db: Database, added: AddedMessage, transaction:
     { chatId: chat.id },
     transaction,
   )
+  await holdBlobs(db, added.message.attachments ?? [], transaction)
   await insertMessages(db, [added.message], transaction)
   await db.insert<ToolCallRow>(db.tables.toolCalls, toolCallColumns, added.toolCalls, { transaction })
   if (answered !== null) {

@@ -11,6 +11,7 @@ export interface Tables {
   readonly queuedMessages: string
   readonly decisions: string
   readonly models: string
+  readonly blobs: string
   readonly usages: string
 }
 
@@ -63,6 +64,7 @@ export function tableNames(prefix: string): Tables {
     queuedMessages: `${prefix}queued_messages`,
     decisions: `${prefix}decisions`,
     models: `${prefix}models`,
+    blobs: `${prefix}blobs`,
     usages: `${prefix}usages`,
   }
 }

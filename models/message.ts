@@ -201,6 +201,7 @@ export function defineMessage(sequelize: Sequelize, tableName: string, own?: Own
       finishReason: wordColumn(),
       outcome: wordColumn(),
       encoding: wordColumn(),
+      attachments: jsonColumn(),
       cacheBoundary: { ...jsonColumn(), field: 'cache_until_here' },
       summaryThrough: numberColumn(),
       createdAt: timeColumn(),

@@ -14,6 +14,7 @@ export function newMessage(
     finishReason: null,
     outcome: null,
     encoding: null,
+    attachments: null,
     summaryThrough: null,
     cacheBoundary: null,
     createdAt: new Date(),
@@ -22,6 +23,10 @@ export function newMessage(
 }
 
 /** A user message, ready to be inserted. */
-export function userMessage(chatId: string, id: string, content: string | null): NewMessage {
-  return newMessage({ id, chatId, role: 'user', content })
+export function userMessage(
+  chatId: string,
+  id: string,
+  { content, attachments }: Pick<MessageRow, 'content' | 'attachments'>,
+): NewMessage {
+  return newMessage({ id, chatId, role: 'user', content, attachments })
 }

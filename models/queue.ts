@@ -1,4 +1,6 @@
 import type { Transaction } from 'sequelize'
+import type { AttachmentValue } from './attachment-value.ts'
+import { dropBlobs, holdBlobs } from './blobs.ts'
 import { queuedMessageColumns } from './columns.ts'
 import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
@@ -9,6 +11,7 @@ export interface Queueing {
   readonly chatId: string
   readonly id: string
   readonly content: string | null
+  readonly attachments: AttachmentValue[] | null
   readonly steer: boolean
   readonly owner: Json | null
   /** False only counts the change, so that a running process sees it; nobody is woken. */
@@ -34,26 +37,42 @@ export async function enqueueMessage(
     chatId: chat.id,
     position: chat.nextQueuePosition,
     content: queueing.content,
+    attachments: queueing.attachments,
     steer: queueing.steer,
     owner: queueing.owner,
     createdAt: new Date(),
   }
+  await holdBlobs(db, row.attachments ?? [], transaction)
   await db.insert<QueuedMessageRow>(db.tables.queuedMessages, queuedMessageColumns, [row], { transaction })
   return row
 }
 
-/** True = it was there and is gone; false = it was taken into the transcript or unqueued before, or is another chat's. */
+/** What became of a message that was to be taken out of the queue. */
+export interface Unqueued {
+  /** False = it was taken into the transcript or unqueued before, or is another chat's. */
+  readonly removed: boolean
+  /** Digests of files that nobody holds any more. */
+  readonly free: readonly string[]
+}
+
 export async function unqueueMessage(
   db: Database,
   chatId: string,
   id: string,
   transaction: Transaction,
-): Promise<boolean> {
+): Promise<Unqueued> {
   await lockChat(db, chatId, transaction)
+  const [raw] = await db.read(
+    `SELECT attachments FROM ${db.tables.queuedMessages} WHERE id = $id AND chat_id = $chatId`,
+    { id, chatId },
+    transaction,
+  )
   const rows = await db.write(
     `DELETE FROM ${db.tables.queuedMessages} WHERE id = $id AND chat_id = $chatId`,
     { id, chatId },
     transaction,
   )
-  return rows === 1
+  if (rows === 0) return { removed: false, free: [] }
+  const files = raw?.attachments == null ? [] : (db.dialect.readJson(raw.attachments) as AttachmentValue[])
+  return { removed: true, free: await dropBlobs(db, files, transaction) }
 }

@@ -25,6 +25,7 @@ export function defineQueuedMessage(
       chatId: idReference(),
       position: numberColumn(),
       content: textColumn(),
+      attachments: jsonColumn(),
       steer: flagColumn(),
       owner: jsonColumn(),
       createdAt: timeColumn(),

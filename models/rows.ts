@@ -1,5 +1,7 @@
+import type { AttachmentValue } from './attachment-value.ts'
 import type { ChatSettings } from './setting-values.ts'
 
+export type * from './attachment-value.ts'
 export type * from './decision-row.ts'
 export type * from './model-row.ts'
 export type * from './setting-values.ts'
@@ -126,6 +128,8 @@ export interface MessageRow {
   encoding: ToolEncoding | null
   /** Whether the provider is to keep the prompt up to here in its cache, and for how long; null = not asked for. */
   cacheBoundary: CacheBoundary | null
+  /** Its files, in their order; null where it has none. */
+  attachments: AttachmentValue[] | null
   /** Of summaries: the position up to which this one stands for the transcript, system messages aside. Null for every other message. */
   summaryThrough: number | null
   /** When the row was written. */
@@ -214,6 +218,8 @@ export interface QueuedMessageRow {
   position: number
   /** Its text. */
   content: string | null
+  /** Its files, in their order; null where it has none. */
+  attachments: AttachmentValue[] | null
   /** True: joins the running turn before its next model call. False: starts the next turn. */
   steer: boolean
   /** Stored and handed back, never interpreted. */

@@ -1,5 +1,6 @@
 import type { Transaction } from 'sequelize'
 import { PendingToolCallsError } from '../src/errors.ts'
+import { holdBlobs } from './blobs.ts'
 import { wantNow } from './claims.ts'
 import { chatColumns } from './columns.ts'
 import type { Database } from './database.ts'
@@ -7,7 +8,7 @@ import { lockChat } from './lock.ts'
 import { findOrCreateModel, type NamedModel } from './model-rows.ts'
 import { userMessage } from './new-message.ts'
 import { enqueueMessage } from './queue.ts'
-import type { ChatRow, QueuedMessageRow } from './rows.ts'
+import type { ChatRow, MessageRow, QueuedMessageRow } from './rows.ts'
 import { type PendingSettings, savePending } from './settings.ts'
 import { readQueue } from './transcript.ts'
 import { deleteQueued, insertMessages, type NewMessage } from './turns.ts'
@@ -39,7 +40,7 @@ export type Staged =
 
 export interface Staging {
   readonly chatId: string
-  readonly message: { readonly id: string; readonly content: string | null }
+  readonly message: Pick<MessageRow, 'id' | 'content' | 'attachments'>
   /** Also want the chat run now. */
   readonly want: boolean
   readonly pending: PendingSettings
@@ -60,6 +61,7 @@ export async function stageMessage(db: Database, staging: Staging, transaction: 
         chatId: chat.id,
         id: staging.message.id,
         content: staging.message.content,
+        attachments: staging.message.attachments,
         steer: false,
         owner: null,
         wake: true,
@@ -79,7 +81,8 @@ export async function stageMessage(db: Database, staging: Staging, transaction: 
     { chatId: chat.id, added: drained.length + 1 },
     transaction,
   )
-  const message = userMessage(chat.id, staging.message.id, staging.message.content)
+  const message = userMessage(chat.id, staging.message.id, staging.message)
+  await holdBlobs(db, message.attachments ?? [], transaction)
   await insertMessages(db, [...drained.map(staging.toMessage), message], transaction)
   await deleteQueued(db, drained, transaction)
   return { kind: 'staged', drained }

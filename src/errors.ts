@@ -203,6 +203,16 @@ export class InputDeclinedError extends ArgumentError {
 export class ArgumentsChangedError extends ArgumentError {
   override readonly code = 'argument.arguments_changed'
 }
+/** A file can't be attached, or read again: it is not there, too large, or on a host that is not allowed.
+ * @remarks The message says which, and nothing was stored. Allow the host, raise the limit, or attach the bytes. */
+export class AttachmentError extends ArgumentError {
+  override readonly code: string = 'argument.attachment'
+}
+/** The chat holds a file that its model can't take, and nobody converts it; nothing was sent.
+ * @remarks Not tried again. Give the agent a `convertUnsupportedAttachments`, or choose a model that takes it. */
+export class UnsupportedAttachmentError extends AttachmentError {
+  override readonly code = 'argument.unsupported_attachment'
+}
 /** A stored tool result belongs to a call that is not there, so it can't be read as a value.
  * @remarks Only a transcript from elsewhere can hold one. Read `chat.messages()`, or delete the row. */
 export class OrphanedResultError extends ArgumentError {

@@ -11,6 +11,7 @@ export type { ChatState } from '../models/overview.ts'
 export type { QueuedMessageRecord } from '../models/queued-message.ts'
 export type {
   Approval,
+  AttachmentValue,
   Bell,
   CacheBoundary,
   CachingSettings,
@@ -48,6 +49,11 @@ export { CompleteJob } from '../workers/complete.ts'
 export type { ChatOrId, EnqueueOptions, JobOutcome } from '../workers/job.ts'
 export type { Pool } from '../workers/pool.ts'
 export { RunToolsJob } from '../workers/run-tools.ts'
+export { Attachment } from './attachments/attachment.ts'
+export type { AttachmentConverter, Converted } from './attachments/convert.ts'
+export type { AttachmentsOptions } from './attachments/options.ts'
+export type { AttachmentData, AttachmentSource } from './attachments/source.ts'
+export { type BlobStore, diskStore } from './attachments/store.ts'
 export type { AddedMessageInput } from './chat/added-message.ts'
 export { Approvals, type ApprovalsOptions, type ApprovalsPage, type PendingApproval } from './chat/approvals.ts'
 export { type AskLaterOptions, type AskOptions, Chat } from './chat/chat.ts'
@@ -60,6 +66,7 @@ export type {
 } from './chat/chat-decisions.ts'
 export type { InTransaction } from './chat/chat-handle.ts'
 export type { ModelChoice, ModelOptions, Protocol } from './chat/chat-model.ts'
+export type { QueueOptions } from './chat/chat-requests.ts'
 export type {
   FallbackArguments,
   InstructionOptions,
@@ -74,6 +81,7 @@ export type { Message } from './chat/message.ts'
 export type { AddedValue } from './chat/message-inputs.ts'
 export type { TranscriptValue } from './chat/message-values.ts'
 export type { InputRequest, PendingTaskOfChat } from './chat/pending.ts'
+export type { WithAttachments } from './chat/stored-files.ts'
 export { defineAgent } from './chat/turn-ends.ts'
 export * from './errors.ts'
 export type { ChatEvent, EventToolCall, LiveEvent } from './events/event.ts'
@@ -106,6 +114,7 @@ export type {
   ModelClient,
   ModelRequest,
   Prices,
+  RequestAttachment,
   RequestMessage,
   RequestToolCall,
   TokenUsage,

@@ -73,12 +73,15 @@ export function equip(
   agents: readonly Agent[],
   tools: readonly Tool[],
   contextFor: ContextFor | undefined,
-): Omit<Equipment, 'model' | 'clientFor'> {
+): Omit<Equipment, 'model' | 'clientFor' | 'store'> {
   const registered = agentRegistry(agents)
   for (const agent of agents) toolRegistry(agent, tools)
   toolRegistry(null, tools)
   return { agents: registered, tools, defaultAgent: defineAgent({ name: 'default' }), contextFor: contexts(contextFor) }
 }
+
+/** What the application brings, and where its files are. */
+export type Equipped = ReturnType<typeof equip> & Pick<ChatDependencies, 'files'>
 
 /** What is opened by, beside the settings. */
 export interface OpenOptions {
@@ -97,7 +100,7 @@ export interface OwnConnections extends OwnDatabase {
 /** Opens every part in turn; what has to be closed again is put into `opened`, in that order. */
 export async function open(
   wanted: Settings,
-  equipped: Omit<Equipment, 'model' | 'clientFor'>,
+  equipped: Equipped,
   { migrates, observability: wantedObservability, observe, own, extend }: OpenOptions,
   opened: (() => Promise<unknown>)[],
 ): Promise<Parts> {
@@ -154,7 +157,12 @@ export async function open(
     observe: instruments.observe,
     coalesceMs: settings.eventCoalesceMs,
   })
-  const equipment: Equipment = { ...equipped, model: settings.model, clientFor: defaultClients(settings) }
+  const equipment: Equipment = {
+    ...equipped,
+    store: equipped.files.store,
+    model: settings.model,
+    clientFor: defaultClients(settings),
+  }
   metrics?.read({
     claimsHeld: () => claims.size,
     backlog: () => readBacklog(db),
@@ -189,6 +197,7 @@ export async function open(
     publish: (chatId, event) => events.publisher.publish(chatId, 0, event),
     readEvents: (chatId, options) => events.readers.read(chatId, options),
     agentOf: ({ agent }) => (agent === null ? equipment.defaultAgent : (equipment.agents.get(agent) ?? null)),
+    files: equipped.files,
     nameModel: async ({ agent, provider: own }, modelId) => {
       const provider = own ?? (agent === null ? undefined : equipment.agents.get(agent)?.provider) ?? 'openai'
       return { provider, modelId, ...(await modelFacts(modelId, provider)) }

@@ -11,6 +11,7 @@ import { Pool } from '../workers/pool.ts'
 import { closeQueues, type OpenedQueue, openQueues } from '../workers/queues.ts'
 import { RunToolsJob } from '../workers/run-tools.ts'
 import { Sweeper } from '../workers/sweep.ts'
+import { type AttachmentsOptions, filesOf } from './attachments/options.ts'
 import { Approvals } from './chat/approvals.ts'
 import { Chats } from './chat/chats.ts'
 import { ConfigurationError } from './errors.ts'
@@ -35,6 +36,8 @@ export interface ConnectOptions extends SettingsOptions, ObservabilityOptions {
    * each run in this process; null = as configured.
    */
   readonly contextFor?: ContextFor | undefined
+  /** Where the files of messages are kept, and which may be attached. */
+  readonly attachments?: AttachmentsOptions | undefined
   /** Bring the tables up to date before anything else. Default false: tables that are not are refused. */
   readonly migrate?: boolean | undefined
   /**
@@ -113,7 +116,18 @@ export class Threadmill {
    * @throws {UnreachableError} when the database or Redis does not answer.
    */
   static async connect(options: ConnectOptions = {}): Promise<Threadmill> {
-    const { agents, tools, contextFor, migrate: migrates, observe, sequelize, redis, extend, ...rest } = options
+    const {
+      agents,
+      tools,
+      contextFor,
+      attachments,
+      migrate: migrates,
+      observe,
+      sequelize,
+      redis,
+      extend,
+      ...rest
+    } = options
     const { logger, onObservation, metrics, tracing, observeContent, ...settings } = rest
     const observability = { logger, onObservation, metrics, tracing, observeContent }
     const equipped = equip(agents ?? [], tools ?? [], contextFor)
@@ -122,12 +136,13 @@ export class Threadmill {
     if (redis !== undefined && settings.redisUrl !== undefined) {
       throw new ConfigurationError('connect() was given both redis and redisUrl: give one of them')
     }
+    const resolved = resolveSettings(settings, undefined, provided)
     const opened: (() => Promise<unknown>)[] = []
     try {
       return new Threadmill(
         await open(
-          resolveSettings(settings, undefined, provided),
-          equipped,
+          resolved,
+          { ...equipped, files: filesOf(attachments, resolved.dataDir) },
           { migrates: migrates ?? false, observability, observe, own, extend },
           opened,
         ),

@@ -6,6 +6,7 @@ import { cacheBoundaries } from './0005-cache-boundaries.ts'
 import { resultEncoding } from './0006-result-encoding.ts'
 import { waits } from './0007-waits.ts'
 import { modelRows } from './0008-models.ts'
+import { attachments } from './0009-attachments.ts'
 import type { Migration } from './migration.ts'
 
 export type { Migration, MigrationContext } from './migration.ts'
@@ -20,4 +21,5 @@ export const migrations: readonly Migration[] = [
   resultEncoding,
   waits,
   modelRows,
+  attachments,
 ]

@@ -5,6 +5,7 @@ import { newMessage } from '../../models/new-message.ts'
 import { newToolCall } from '../../models/new-tool-call.ts'
 import type { ToolCallRow, ToolEncoding } from '../../models/rows.ts'
 import { freshCallId } from '../../models/turns.ts'
+import type { AttachmentSource } from '../attachments/source.ts'
 import { ArgumentError } from '../errors.ts'
 import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 
@@ -14,6 +15,8 @@ export type AddedMessageInput =
       readonly role: 'system' | 'user'
       /** The text. */
       readonly content: string
+      /** Of a user's message: its files. */
+      readonly attachments?: AttachmentSource | readonly AttachmentSource[] | undefined
     }
   | {
       readonly role: 'assistant'
@@ -49,7 +52,7 @@ const json: z.ZodType<Record<string, unknown>> = z.record(z.string(), z.unknown(
 const text = z.string().refine(isWithinLimit, `may have ${TEXT_LIMIT_BYTES} bytes at most`)
 const schema = z.discriminatedUnion('role', [
   z.strictObject({ role: z.literal('system'), content: text }),
-  z.strictObject({ role: z.literal('user'), content: text }),
+  z.strictObject({ role: z.literal('user'), content: text, attachments: z.unknown().optional() }),
   z.strictObject({
     role: z.literal('assistant'),
     content: text.nullish(),

@@ -7,6 +7,9 @@ import { findModel, type NamedModel } from '../../models/model-rows.ts'
 import type { ChatRow, TranscriptMessage } from '../../models/rows.ts'
 import { type Instruction, instructionOf, type PendingSettings } from '../../models/settings.ts'
 import { type ChatLook, lookAtChat, readRecent, readTranscript } from '../../models/transcript.ts'
+import { withOpenFiles } from '../attachments/attachment.ts'
+import type { AttachmentLimits } from '../attachments/source.ts'
+import type { BlobStore } from '../attachments/store.ts'
 import { UnknownModelError } from '../errors.ts'
 import type { LiveEvent } from '../events/event.ts'
 import type { EventsOptions } from '../events/options.ts'
@@ -28,6 +31,8 @@ export interface ChatDependencies {
   readonly readEvents: (chatId: string, options: EventsOptions) => EventReader
   /** The agent of a chat; null where this process lacks it. */
   readonly agentOf: (chat: ChatRow) => Agent | null
+  /** Where files are kept, and what may be attached. */
+  readonly files: AttachmentLimits & { readonly store: BlobStore }
   /** What is known of a model that a chat names. */
   readonly nameModel: (chat: Pick<ChatRow, 'agent' | 'provider'>, model: string) => Promise<NamedModel>
   /** The tools that this process has for a chat, by name. */
@@ -80,7 +85,8 @@ export abstract class ChatHandle {
 
   /** The transcript in its order; summaries, whose `summaryThrough` is not null, among the messages that they came after. */
   async messages(): Promise<Message[]> {
-    return (await readTranscript(this.deps.db, this.id)).map(asMessage)
+    const transcript = await readTranscript(this.deps.db, this.id)
+    return transcript.map((message) => asMessage(withOpenFiles(message, this.deps.files.store)))
   }
 
   /**

@@ -1,3 +1,4 @@
+import type { AttachmentConverter } from '../attachments/convert.ts'
 import { ArgumentError } from '../errors.ts'
 import type { HookLists, HookName, Hooks } from '../tools/hooks.ts'
 import type { Chat } from './chat.ts'
@@ -8,6 +9,7 @@ import { ChatHandle } from './chat-handle.ts'
  * are to call belongs to `defineAgent({ hooks })`. Each method adds to what is there, and `reload` keeps it. (E30, S104)
  */
 export abstract class ChatHooks extends ChatHandle {
+  protected readonly converters: AttachmentConverter[] = []
   readonly #hooks: { [Name in HookName]?: Hooks<Chat>[Name][] } = {}
 
   /** Called with each request's body before it is sent, to change it in place; also by {@link render}. */
@@ -63,6 +65,18 @@ export abstract class ChatHooks extends ChatHandle {
   /** Called with each message that this object took out of the queue. */
   afterUnqueue(hook: Hooks<Chat>['afterUnqueue']): this {
     return this.#add('afterUnqueue', hook)
+  }
+
+  /**
+   * Makes something of files that a model can't take, in this object's own runs, after the converters of the agent: a text, another
+   * file, or null for 'not by this'. The transcript keeps the file.
+   */
+  convertUnsupportedAttachments(converter: AttachmentConverter): this {
+    if (typeof converter !== 'function') {
+      throw new ArgumentError(`convertUnsupportedAttachments of chat ${this.id} takes a function.`, { chatId: this.id })
+    }
+    this.converters.push(converter)
+    return this
   }
 
   /** @internal */

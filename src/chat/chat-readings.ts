@@ -8,7 +8,7 @@ import { openRequests, pauseOf } from '../../models/waiting.ts'
 import { UnsupportedByProviderError } from '../errors.ts'
 import type { EventsOptions } from '../events/options.ts'
 import type { EventReader } from '../events/reader.ts'
-import { modelRequest } from '../loop/model-request.ts'
+import { modelRequest, withFiles } from '../loop/model-request.ts'
 import { renderedBy } from '../loop/model-target.ts'
 import { RunHooks } from '../loop/run-hooks.ts'
 import { hasPendingWork, isWaiting, openCalls } from '../loop/transcript.ts'
@@ -28,7 +28,9 @@ export abstract class ChatReadings extends ChatSettings {
   async render(): Promise<JsonObject> {
     const { configuration, transcript } = await this.#next()
     const hooks = new RunHooks([configuration.agent.hooks, this.ownHooks], () => this)
-    const payload = renderedBy(configuration.client, modelRequest({ configuration, transcript }))
+    const { client } = configuration
+    const request = modelRequest({ configuration, transcript })
+    const payload = renderedBy(client, await withFiles({ configuration, chatId: this.id }, client, request))
     await hooks.call('beforeRequest', payload)
     return payload
   }

@@ -1,4 +1,5 @@
 import { v7 as uuid } from 'uuid'
+import type { AttachmentValue } from '../../models/attachment-value.ts'
 import { recordOf } from '../../models/index.ts'
 import { enqueueMessage, unqueueMessage } from '../../models/queue.ts'
 import type { QueuedMessageRecord } from '../../models/queued-message.ts'
@@ -9,6 +10,15 @@ import { ArgumentError } from '../errors.ts'
 import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 import { ChatDecisions, type WakeOptions } from './chat-decisions.ts'
 import type { InTransaction } from './chat-handle.ts'
+import { type WithAttachments, withStoredFiles } from './stored-files.ts'
+
+/** How a message is queued. */
+export interface QueueOptions extends WakeOptions, InTransaction, WithAttachments {
+  /** True (default): it joins the running turn before its next model call; false: it starts the next turn. */
+  readonly steer?: boolean | undefined
+  /** Any JSON value; stored and handed back, never interpreted. */
+  readonly owner?: Json | undefined
+}
 
 /** What else can be asked of a chat from any process, whoever runs it: queued messages, a stop. */
 export abstract class ChatRequests extends ChatDecisions {
@@ -17,21 +27,27 @@ export abstract class ChatRequests extends ChatDecisions {
    * @param options.steer true (default): it joins the running turn before its next model call; false: it starts the next turn. (S49, S50)
    * @param options.owner any JSON value; stored and handed back, never interpreted.
    */
-  async queue(
-    text: string,
-    options: WakeOptions & InTransaction & { readonly steer?: boolean; readonly owner?: Json } = {},
+  async queue(text: string | null, options: QueueOptions = {}): Promise<QueuedMessageRecord> {
+    requireText(text, this.id, options.attachments)
+    return withStoredFiles(this.deps.files, options.attachments, (attachments) =>
+      this.#queue(text, attachments, options),
+    )
+  }
+
+  async #queue(
+    content: string | null,
+    attachments: AttachmentValue[] | null,
+    { steer = true, owner = null, wake = true, transaction: join }: QueueOptions,
   ): Promise<QueuedMessageRecord> {
-    requireText(text, this.id)
     const { db, models, ports, publish } = this.deps
-    const { steer = true, owner = null, wake = true, transaction: join } = options
     const id = uuid()
     const row = await this.storePending(async (pending, transaction) => {
       if (Object.keys(pending).length > 0) await saveSettings(db, this.id, pending, transaction)
-      return enqueueMessage(db, { chatId: this.id, id, content: text, steer, owner, wake }, transaction)
+      return enqueueMessage(db, { chatId: this.id, id, content, attachments, steer, owner, wake }, transaction)
     }, join)
     const record = recordOf(models.QueuedMessage, row)
     await this.afterwards(join, async () => {
-      publish(this.id, { type: 'queued', queuedId: id, content: text, steer })
+      publish(this.id, { type: 'queued', queuedId: id, content, steer })
       if (wake) await ports.bell.ring(this.id, 'complete')
       await this.callHooks('afterQueue', record, this)
     })
@@ -53,7 +69,8 @@ export abstract class ChatRequests extends ChatDecisions {
     const id = typeof queued === 'string' ? queued : queued.id
     const wanted = this.hasHooks('afterUnqueue')
     const record = wanted ? await models.QueuedMessage.findByPk(id, { useMaster: true }) : null
-    const removed = await db.transaction((transaction) => unqueueMessage(db, this.id, id, transaction))
+    const { removed, free } = await db.transaction((transaction) => unqueueMessage(db, this.id, id, transaction))
+    for (const digest of free) await this.deps.files.store.delete(digest)
     if (removed) publish(this.id, { type: 'unqueued', queuedId: id })
     if (removed && record !== null) await this.callHooks('afterUnqueue', record, this)
     return removed
@@ -72,9 +89,13 @@ export abstract class ChatRequests extends ChatDecisions {
 }
 
 /** @throws {ArgumentError} */
-export function requireText(text: unknown, chatId: string): asserts text is string {
+export function requireText(text: unknown, chatId: string, attachments?: unknown): asserts text is string | null {
+  const hasFiles = Array.isArray(attachments) ? attachments.some(Boolean) : Boolean(attachments)
+  if (hasFiles && (text === null || text === '')) return
   if (typeof text !== 'string' || text === '') {
-    throw new ArgumentError(`A user message of chat ${chatId} must be a text that is not empty.`, { chatId })
+    throw new ArgumentError(`A user message of chat ${chatId} must be a text that is not empty, or have attachments.`, {
+      chatId,
+    })
   }
   if (isWithinLimit(text)) return
   throw new ArgumentError(`A user message of chat ${chatId} may have ${TEXT_LIMIT_BYTES} bytes at most: shorten it.`, {

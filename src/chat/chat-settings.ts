@@ -276,6 +276,7 @@ export abstract class ChatSettings extends ChatModel {
       instructions: ownInstructions,
       headers: this.#headers,
       context: this.#context,
+      converters: this.converters,
     }
   }
 

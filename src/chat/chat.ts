@@ -1,5 +1,6 @@
 import { v7 as uuid } from 'uuid'
-import { addMessage } from '../../models/adding.ts'
+import { type AddedMessage, addMessage } from '../../models/adding.ts'
+import type { AttachmentValue } from '../../models/attachment-value.ts'
 import { chatNotFound } from '../../models/claims.ts'
 import { recordOf } from '../../models/index.ts'
 import { lockChat } from '../../models/lock.ts'
@@ -19,9 +20,10 @@ import { ChatRequests, requireText } from './chat-requests.ts'
 import { LlmChat } from './llm-chat.ts'
 import { asMessage, type Message } from './message.ts'
 import { type AddedValue, inputsOf, isValues } from './message-inputs.ts'
+import { type WithAttachments, withStoredFiles } from './stored-files.ts'
 
 /** What goes with a question. */
-export interface AskOptions {
+export interface AskOptions extends WithAttachments {
   /** Also ask for the chat to be run by a worker, as `jobs.complete.enqueue` does. */
   readonly enqueue?: boolean
 }
@@ -57,7 +59,7 @@ export class Chat extends ChatRequests {
    * @throws {PendingToolCallsError} while the last answer's calls are open; nothing is written then. (S42)
    * @throws everything that {@link complete} throws.
    */
-  async ask(text: string, options: AskOptions = {}, onChunk?: OnChunk): Promise<Message | null> {
+  async ask(text: string | null, options: AskOptions = {}, onChunk?: OnChunk): Promise<Message | null> {
     if ('transaction' in options && options.transaction !== undefined) {
       throw new ArgumentError(
         `ask() of chat ${this.id} can't be part of a transaction, since the model would be asked inside it: ` +
@@ -74,8 +76,14 @@ export class Chat extends ChatRequests {
    * @throws {PendingToolCallsError} while the last answer's calls are open; nothing is written then. (S42)
    * @throws {ArgumentError} for a text that no message has, or a transaction that can't be joined.
    */
-  async askLater(text: string, options: AskLaterOptions = {}): Promise<this> {
-    requireText(text, this.id)
+  async askLater(text: string | null, options: AskLaterOptions = {}): Promise<this> {
+    requireText(text, this.id, options.attachments)
+    return withStoredFiles(this.deps.files, options.attachments, (attachments) =>
+      this.#stage(text, attachments, options),
+    )
+  }
+
+  async #stage(content: string | null, attachments: AttachmentValue[] | null, options: AskLaterOptions): Promise<this> {
     const messageId = uuid()
     const messageIds = new Map<string, string>()
     const staged = await this.storePending(
@@ -84,13 +92,13 @@ export class Chat extends ChatRequests {
           this.deps.db,
           {
             chatId: this.id,
-            message: { id: messageId, content: text },
+            message: { id: messageId, content, attachments },
             want: options.enqueue === true,
             pending,
             toMessage: (queued) => {
               const id = messageIds.get(queued.id) ?? uuid()
               messageIds.set(queued.id, id)
-              return userMessage(this.id, id, queued.content)
+              return userMessage(this.id, id, queued)
             },
           },
           transaction,
@@ -215,17 +223,25 @@ export class Chat extends ChatRequests {
   async addMessage(message: AddedMessageInput): Promise<MessageRecord>
   async addMessage(message: AddedValue | readonly AddedValue[] | Pick<MessageRecord, 'toLlm'>): Promise<MessageRecord>
   async addMessage(message: unknown): Promise<MessageRecord> {
-    const { db, models } = this.deps
+    const { models } = this.deps
     const inputs = isValues(message) ? inputsOf(message) : [isRecord(message) ? await message.toLlm() : message]
     const added = inputs.map((input) => messageToAdd(this.id, input as AddedMessageInput))
-    const id = await this.storePending(async (pending, transaction) => {
-      let last = ''
-      for (const one of added) last = await addMessage(db, { ...one, pending }, transaction)
-      return last
-    })
+    const { attachments } = (isValues(message) ? {} : message) as WithAttachments
+    const id = await withStoredFiles(this.deps.files, attachments, (files) => this.#add(added, files))
     const record = await models.Message.findByPk(id, { useMaster: true })
     if (record === null) throw chatNotFound(this.id)
     return record
+  }
+
+  async #add(added: readonly Omit<AddedMessage, 'pending'>[], attachments: AttachmentValue[] | null): Promise<string> {
+    return this.storePending(async (pending, transaction) => {
+      let last = ''
+      for (const one of added) {
+        const message = { ...one.message, attachments: attachments ?? one.message.attachments }
+        last = await addMessage(this.deps.db, { ...one, message, pending }, transaction)
+      }
+      return last
+    })
   }
 
   async #tellStaged(staged: Staged, messageIds: ReadonlyMap<string, string>): Promise<void> {

@@ -37,7 +37,7 @@ export class LlmChat implements Iterable<Message> {
   }
 
   /** As `chat.ask`. */
-  ask(text: string, options: AskOptions = {}, onChunk?: Parameters<Chat['ask']>[2]): Promise<Message | null> {
+  ask(text: string | null, options: AskOptions = {}, onChunk?: Parameters<Chat['ask']>[2]): Promise<Message | null> {
     return this.#after(this.#chat.ask(text, options, onChunk))
   }
 

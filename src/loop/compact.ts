@@ -9,7 +9,7 @@ import { checkSummary } from './check-summary.ts'
 import { closeAbandoned } from './close-calls.ts'
 import { planCompaction } from './compaction-plan.ts'
 import { contextWindow } from './context-limits.ts'
-import { hookedRequest } from './model-request.ts'
+import { hookedRequest, withFiles } from './model-request.ts'
 import { ownTarget } from './model-target.ts'
 import { factsOf, type RunContext } from './run-context.ts'
 import { replacedCharacters, type SummaryOrder, summaryRequest } from './summary-request.ts'
@@ -55,7 +55,13 @@ async function summarise(run: RunContext, order: SummaryOrder): Promise<Compacte
   if (plan === null) return { kind: 'nothing' }
   const seen = run.chat.compactSeq
   const summary = summaryRequest(run, plan, order, await contextWindow(run))
-  const request = await hookedRequest(run, run.configuration.client, summary)
+  const { configuration } = run
+  const { client } = configuration
+  const request = await hookedRequest(
+    run,
+    client,
+    await withFiles({ configuration, chatId: run.chat.id }, client, summary),
+  )
   const messageId = run.ports.clock.newId()
   const usageIds: string[] = []
   const asked = await ask(run, request, messageId, usageIds)

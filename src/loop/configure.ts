@@ -1,5 +1,6 @@
 import type { Settings } from '../../config/settings.ts'
 import type { ChatRow } from '../../models/rows.ts'
+import type { BlobStore } from '../attachments/store.ts'
 import { ConfigurationError, InvalidToolChoiceError, MissingAgentError } from '../errors.ts'
 import { openAiClient } from '../providers/openai.ts'
 import type { ModelClient } from '../providers/provider.ts'
@@ -18,6 +19,8 @@ export interface Equipment {
   readonly tools: readonly Tool[]
   /** The model of chats and agents that name none. */
   readonly model: string | null
+  /** Where the bytes of files are. */
+  readonly store: BlobStore
   /** A client for a provider. @throws {ConfigurationError} when the process has none. */
   readonly clientFor: (provider: string, context: ModelContext | null) => ModelClient
   /** What a chat asks its models with, where the application says so. */
@@ -71,6 +74,8 @@ export async function configure(
     ownInstructions: caller?.instructions ?? null,
     settings,
     headers: { ...agent.headers, ...context?.headers, ...caller?.headers },
+    store: equipment.store,
+    converters: [...agent.converters, ...(caller?.converters ?? [])],
     rounds: settings.toolOptions?.rounds ?? agent.rounds,
     concurrency: concurrencyOf(settings.toolOptions, agent.concurrency),
     compaction: settings.compaction || null,
@@ -116,7 +121,9 @@ export function defaultClients(settings: Pick<Settings, 'openaiApiKey' | 'openai
       )
     }
     const { organization, project } = context ?? {}
-    const apiKey = context?.apiKey ?? settings.openaiApiKey
+    // The house's key goes to the house's endpoint only.
+    const ownKey = context?.baseURL === undefined ? settings.openaiApiKey : null
+    const apiKey = context?.apiKey ?? ownKey
     const baseURL = context?.baseURL ?? settings.openaiBaseUrl
     if (apiKey === null && baseURL === null) {
       throw new ConfigurationError(

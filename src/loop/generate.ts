@@ -8,7 +8,7 @@ import { retryDelayMs } from '../providers/retry.ts'
 import type { Fallback } from '../tools/fallback.ts'
 import { type Asked, askModel, type ModelAttempt, openUsage, pause } from './ask-model.ts'
 import { measuredTokens } from './context-size.ts'
-import { hookedRequest, modelRequest } from './model-request.ts'
+import { hookedRequest, modelRequest, withFiles } from './model-request.ts'
 import { type ModelTarget, nextTarget, ownTarget, requestFor } from './model-target.ts'
 import { newToolCalls } from './new-tool-calls.ts'
 import type { RunContext } from './run-context.ts'
@@ -78,7 +78,11 @@ async function tryTarget(
 ): Promise<Tried> {
   const { clock } = run.ports
   await run.hooks.call('beforeMessage')
-  const request = await hookedRequest(run, target.client, asked)
+  const request = await hookedRequest(
+    run,
+    target.client,
+    await withFiles({ configuration: run.configuration, chatId: run.chat.id }, target.client, asked),
+  )
   let emptyAnswers = 0
   for (let retries = 0; ; ) {
     run.claim.requireTime()

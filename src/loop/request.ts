@@ -32,7 +32,7 @@ export function requestMessages(
   if (summary !== null) messages.push({ role: 'user', content: `${summaryHeading}${summary.content ?? ''}` })
   for (const message of currentMessages(transcript)) {
     if (message.position > through) break
-    if (message.role === 'user') messages.push({ role: 'user', content: message.content ?? '', ...boundary(message) })
+    if (message.role === 'user') messages.push(question(message))
     if (message.role === 'assistant') messages.push(...round(message, results))
   }
   return messages
@@ -42,6 +42,12 @@ const summaryHeading = 'Summary of the conversation so far:\n\n'
 
 function systemMessages(texts: readonly string[]): RequestMessage[] {
   return texts.map((content) => ({ role: 'system', content }))
+}
+
+function question(message: TranscriptMessage): RequestMessage {
+  const { content, attachments } = message
+  const files = attachments === null || attachments.length === 0 ? {} : { attachments }
+  return { role: 'user', content: content ?? '', ...files, ...boundary(message) }
 }
 
 function boundary({ cacheBoundary }: TranscriptMessage): Pick<RequestMessage, 'cacheUntilHere'> {

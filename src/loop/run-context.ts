@@ -12,6 +12,8 @@ import type {
 } from '../../models/rows.ts'
 import type { ChatLook } from '../../models/transcript.ts'
 import type { NewMessage } from '../../models/turns.ts'
+import type { AttachmentConverter } from '../attachments/convert.ts'
+import type { BlobStore } from '../attachments/store.ts'
 import type { LiveEvent } from '../events/event.ts'
 import type { Instruments } from '../observability/instruments.ts'
 import type { RunFacts } from '../observability/observation.ts'
@@ -84,6 +86,7 @@ export interface Caller {
   readonly instructions: { readonly texts: readonly string[]; readonly append: boolean } | null
   readonly headers: Readonly<Record<string, string>> | null
   readonly context: ModelContext | null
+  readonly converters: readonly AttachmentConverter[]
 }
 
 /** What a chat's agent comes down to in this process, the chat's own settings applied. */
@@ -99,6 +102,10 @@ export interface Configuration {
   readonly settings: AgentSettings
   /** Sent beside those of the protocol. */
   readonly headers: Readonly<Record<string, string>>
+  /** Where the bytes of files are. */
+  readonly store: BlobStore
+  /** What is made of files that a model can't take. */
+  readonly converters: readonly AttachmentConverter[]
   /** Most tool rounds of one turn. */
   readonly rounds: number
   /** How many calls of one round may run at the same time. */

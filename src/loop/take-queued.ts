@@ -10,7 +10,7 @@ export async function takeQueued(
   const { rows, clock } = run.ports
   const queue = await rows.queue(run.chat.id)
   const queued = move.which === 'all' ? queue : queue.filter((row) => row.steer)
-  const messages = queued.map((row) => userMessage(run.chat.id, clock.newId(), row.content))
+  const messages = queued.map((row) => userMessage(run.chat.id, clock.newId(), row))
   const taken =
     queued.length > 0 && (await rows.takeQueued(run.claim, { queued, messages, startsTurn: move.startsTurn }))
   run.fresh = false

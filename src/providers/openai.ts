@@ -3,6 +3,7 @@ import type { JsonObject } from '../../models/rows.ts'
 import { ConfigurationError } from '../errors.ts'
 import { readAnswerStream } from './answer-stream.ts'
 import { AttemptLimits } from './attempt-limits.ts'
+import { supportsFile } from './chat-completions/files.ts'
 import { AnswerReader } from './chat-completions/read.ts'
 import { renderRequest } from './chat-completions/render.ts'
 import { httpError, maskKeys, requestIdOf } from './errors.ts'
@@ -37,6 +38,7 @@ export function openAiClient(options: OpenAiClientOptions): ModelClient {
   const provider = options.provider ?? 'openai'
   return {
     provider,
+    supportsAttachment: supportsFile,
     // What the SDK takes as a body is JSON.
     render: (request) => render(provider, request) as unknown as JsonObject,
     async attempt(request, attempt) {

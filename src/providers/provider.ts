@@ -1,4 +1,5 @@
 import type {
+  AttachmentValue,
   CacheBoundary,
   CachingSettings,
   Json,
@@ -23,6 +24,10 @@ export type RequestMessage =
       readonly role: 'system' | 'user'
       /** The text. */
       readonly content: string
+      /** The files of a user's message, as they are stored; undefined = none. */
+      readonly attachments?: readonly AttachmentValue[] | undefined
+      /** The same as they are sent. */
+      readonly files?: readonly RequestAttachment[] | undefined
       /** The provider is to keep the prompt up to here in its cache; undefined = not asked for. */
       readonly cacheUntilHere?: CacheBoundary | undefined
     }
@@ -52,6 +57,16 @@ export type RequestMessage =
       /** As of the other messages. */
       readonly cacheUntilHere?: CacheBoundary | undefined
     }
+
+/** A file, as a request carries it. */
+export interface RequestAttachment {
+  /** What it is called. */
+  readonly filename: string
+  /** Its media type. */
+  readonly contentType: string
+  /** Its bytes. */
+  readonly base64: string
+}
 
 /** A tool call of an assistant message, as a request repeats it. */
 export interface RequestToolCall {
@@ -201,6 +216,8 @@ export interface ModelClient {
    * @throws {ProviderError} for everything that the model's side does wrong, a cut or silent stream included.
    */
   attempt(request: ModelRequest, options: AttemptOptions): Promise<Answer>
+  /** Whether a model can be sent files of a media type; left out: none can. */
+  supportsAttachment?(contentType: string): boolean
   /** How many input tokens a request would carry; left out where the provider has no way to say. */
   countTokens?(request: ModelRequest, options: Pick<AttemptOptions, 'headers'>): Promise<number>
   /** The body that a request comes to. Needed for `beforeRequest` hooks and `chat.render()`. */

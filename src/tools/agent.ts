@@ -1,3 +1,4 @@
+import type { AttachmentConverter } from '../attachments/convert.ts'
 import type { ModelClient, Prices } from '../providers/provider.ts'
 import type { HookLists } from './hooks.ts'
 import type { AgentSettings } from './settings.ts'
@@ -47,6 +48,8 @@ export interface Agent extends AgentSettings {
   readonly idleMs: number
   /** Sent with each request, beside those of the protocol; null = none. Never stored or logged. */
   readonly headers: Readonly<Record<string, string>> | null
+  /** What is made of files that a model can't take, in this order. */
+  readonly converters: readonly AttachmentConverter[]
   /** What is called while its chats are run. They take a chat object, which this level knows nothing of. */
   readonly hooks: HookLists<never>
   /** Takes a chat object, which this level knows nothing of. */

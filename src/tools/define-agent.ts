@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import type { AttachmentConverter } from '../attachments/convert.ts'
 import { ConfigurationError } from '../errors.ts'
 import type { ModelClient, Prices } from '../providers/provider.ts'
 import type { Agent, Broadcast } from './agent.ts'
@@ -55,6 +56,10 @@ export interface AgentDefinition<Chat = never> extends SettingsInput {
   /** Limit on silence within a stream, in ms. Default 60 s. */
   readonly idleMs?: number | undefined
   /**
+   * Makes something of a file that a model can't take, a text or another file; null = not by this. Several are tried in their order.
+   */
+  readonly convertUnsupportedAttachments?: AttachmentConverter | readonly AttachmentConverter[] | undefined
+  /**
    * What is called while its chats are run, by every process that runs them: for each hook a function, or a list of them.
    */
   readonly hooks?: HookDefinitions<Chat> | undefined
@@ -72,6 +77,7 @@ const name = text.min(1, 'must not be empty').max(255, 'must be at most 255 char
 const count = (least: number) => z.int({ error: 'must be a whole number' }).min(least, `must be at least ${least}`)
 const milliseconds = count(1).max(LONGEST_TIMEOUT_MS, `must be at most ${LONGEST_TIMEOUT_MS} ms`)
 const flag = z.boolean({ error: 'must be true or false' })
+const converter = z.custom<AttachmentConverter>((value) => typeof value === 'function', 'must be a function')
 const price = z.number({ error: 'must be a number' }).nonnegative('must not be negative')
 
 const definitionSchema = z.strictObject(
@@ -103,6 +109,7 @@ const definitionSchema = z.strictObject(
     contextWindow: count(1).nullish(),
     timeoutMs: milliseconds.default(900_000),
     idleMs: milliseconds.default(60_000),
+    convertUnsupportedAttachments: z.union([converter, z.array(converter)]).default([]),
     hooks: hooksSchema.default({}),
     onTurnEnd: z.custom<OnTurnEnd<never>>((value) => typeof value === 'function', 'must be a function').nullish(),
   },
@@ -148,6 +155,7 @@ export function defineAgent<Chat>(definition: AgentDefinition<Chat>): Agent {
     contextWindow: checked.contextWindow ?? null,
     timeoutMs: checked.timeoutMs,
     idleMs: checked.idleMs,
+    converters: Object.freeze([checked.convertUnsupportedAttachments].flat()),
     hooks: checked.hooks,
     onTurnEnd: checked.onTurnEnd ?? null,
   })

@@ -42,6 +42,7 @@ function message(position: number, role: Role, toolCalls: ToolCallRow[] = []): T
       outcome: null,
       summaryThrough: null,
       encoding: null,
+      attachments: null,
       cacheBoundary: null,
     },
     ...empty,

@@ -71,7 +71,7 @@ onEachDatabase('The queue beside a run', (kind) => {
       const { id: chatId } = await worker.chats.create({ agent })
       const queue = Array.from({ length: rounds }, (_, position): QueuedMessageRow => {
         const [id, createdAt] = [uuid(), new Date()]
-        return { id, chatId, position, content: id, steer: true, owner: null, createdAt }
+        return { id, chatId, position, content: id, attachments: null, steer: true, owner: null, createdAt }
       })
       await db.insert<QueuedMessageRow>(db.tables.queuedMessages, queuedMessageColumns, queue)
       const key = { chatId, claimId: uuid() }
@@ -79,8 +79,15 @@ onEachDatabase('The queue beside a run', (kind) => {
       const removed = new Set<string>()
       for (const [at, row] of queue.entries()) {
         const take = () =>
-          takeQueued(db, key, { queued: [row], messages: [userMessage(chatId, uuid(), row.id)], startsTurn: false })
-        const remove = () => other.transaction((transaction) => unqueueMessage(other, chatId, row.id, transaction))
+          takeQueued(db, key, {
+            queued: [row],
+            messages: [userMessage(chatId, uuid(), { content: row.id, attachments: null })],
+            startsTurn: false,
+          })
+        const remove = async () => {
+          const act = other.transaction((transaction) => unqueueMessage(other, chatId, row.id, transaction))
+          return (await act).removed
+        }
         // Whoever is asked first would win too often.
         const [taken, gone] =
           at % 2 === 0

@@ -227,6 +227,7 @@ describe('joining a chat', () => {
         chatId,
         position: 0,
         content: 'Later',
+        attachments: null,
         steer: true,
         owner: null,
         createdAt: new Date(0),

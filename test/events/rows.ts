@@ -67,6 +67,7 @@ export function messageOf(message: Partial<TranscriptMessage> & Pick<TranscriptM
     outcome: null,
     summaryThrough: null,
     encoding: null,
+    attachments: null,
     cacheBoundary: null,
     createdAt: at,
     updatedAt: at,

@@ -17,6 +17,7 @@ export function message(role: Role, given: Partial<TranscriptMessage> = {}): Tra
     outcome: null,
     summaryThrough: null,
     encoding: null,
+    attachments: null,
     cacheBoundary: null,
     createdAt: new Date(0),
     updatedAt: new Date(0),

@@ -24,8 +24,8 @@ export function stage(tables: MemoryTables, chatId: string, { id, content }: { i
   Object.assign(chat, { turn: chat.turn + 1, rounds: 0, compactions: 0 })
   Object.assign(chat, { failure: null, cancelledTurn: null, cancelTurn: null })
   tables.unqueue(drained.map((row) => row.id))
-  const taken = drained.map((row) => userMessage(chatId, row.id, row.content))
-  tables.append(chatId, [...taken, userMessage(chatId, id, content)])
+  const taken = drained.map((row) => userMessage(chatId, row.id, row))
+  tables.append(chatId, [...taken, userMessage(chatId, id, { content, attachments: null })])
   return { kind: 'staged', drained }
 }
 
@@ -38,7 +38,14 @@ export function enqueue(
   const chat = tables.chat(chatId)
   chat.failure = null
   want(chat, tables.now())
-  const row = { ...message, chatId, position: chat.nextQueuePosition++, owner: null, createdAt: tables.now() }
+  const row = {
+    ...message,
+    chatId,
+    position: chat.nextQueuePosition++,
+    owner: null,
+    attachments: null,
+    createdAt: tables.now(),
+  }
   tables.queuedMessages.push(row)
   return row
 }

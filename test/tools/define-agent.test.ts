@@ -49,6 +49,7 @@ describe('defineAgent', () => {
       citations: null,
       caching: null,
       headers: null,
+      converters: [],
       hooks: {},
       timeoutMs: 900_000,
       idleMs: 60_000,
@@ -93,7 +94,7 @@ describe('defineAgent', () => {
       onTurnEnd: null,
     }
     const agent = defineAgent(given)
-    expect(agent).to.deep.equal({ ...given, provider: 'house', concurrency: 1 })
+    expect(agent).to.deep.equal({ ...given, provider: 'house', concurrency: 1, converters: [] })
     expect(agent.tools[0]).to.equal(refund)
     expect(agent.client).to.equal(client)
   })

@@ -1,6 +1,7 @@
 import type { ChatCompletionCreateParams, ChatCompletionMessageParam } from 'openai/resources/chat/completions'
 import type { JsonObject } from '../../../models/rows.ts'
 import type { ModelRequest, RequestMessage, RequestToolCall, ToolSpec } from '../provider.ts'
+import { renderFile } from './files.ts'
 import { type RawReasoning, readRawReasoning } from './reasoning.ts'
 
 type AssistantMessage = Extract<RequestMessage, { role: 'assistant' }>
@@ -83,7 +84,9 @@ function withBoundary(message: RequestMessage): ChatCompletionMessageParam {
 function renderMessage(message: RequestMessage): ChatCompletionMessageParam {
   if (message.role === 'assistant') return renderAssistant(message)
   if (message.role === 'tool') return { role: 'tool', tool_call_id: message.callId, content: message.content }
-  return { role: message.role, content: message.content }
+  if (message.files === undefined || message.files.length === 0) return { role: message.role, content: message.content }
+  const said = message.content === '' ? [] : [{ type: 'text', text: message.content }]
+  return { role: 'user', content: [...said, ...message.files.map(renderFile)] } as unknown as ChatCompletionMessageParam
 }
 
 function renderAssistant(message: AssistantMessage): ChatCompletionMessageParam {

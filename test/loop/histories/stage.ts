@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { diskStore } from '../../../src/attachments/store.ts'
 import { BadRequestError } from '../../../src/errors.ts'
 import { defineAgent, defineTool, ServerError, ToolError } from '../../../src/index.ts'
 import type { LoopPorts } from '../../../src/loop/run-context.ts'
@@ -71,6 +72,8 @@ export class Stage {
         ownInstructions: null,
         settings: effectiveSettings({}, agent),
         headers: {},
+        store: diskStore('nowhere'),
+        converters: [],
         rounds: agent.rounds,
         concurrency: agent.concurrency,
         compaction: null,

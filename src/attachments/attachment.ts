@@ -1,0 +1,38 @@
+import type { AttachmentValue } from '../../models/attachment-value.ts'
+import { AttachmentError } from '../errors.ts'
+import type { BlobStore } from './store.ts'
+
+/** One file of a message. Its bytes are read when somebody asks for them. */
+export class Attachment implements AttachmentValue {
+  readonly id: string
+  readonly filename: string
+  readonly contentType: string
+  readonly byteSize: number
+  readonly digest: string
+  readonly #store: BlobStore
+
+  /** @internal */
+  constructor(value: AttachmentValue, store: BlobStore) {
+    this.id = value.id
+    this.filename = value.filename
+    this.contentType = value.contentType
+    this.byteSize = value.byteSize
+    this.digest = value.digest
+    this.#store = store
+  }
+
+  /** Its bytes. @throws {AttachmentError} where the store has lost them. */
+  async bytes(): Promise<Uint8Array> {
+    const bytes = await this.#store.get(this.digest)
+    if (bytes !== null) return bytes
+    throw new AttachmentError(
+      `The bytes of ${this.filename} (${this.digest.slice(0, 12)}) are not in the store any more.`,
+    )
+  }
+}
+
+/** A message whose files can be read. */
+export function withOpenFiles<M extends { attachments: AttachmentValue[] | null }>(message: M, store: BlobStore): M {
+  if (message.attachments === null) return message
+  return { ...message, attachments: message.attachments.map((value) => new Attachment(value, store)) }
+}
