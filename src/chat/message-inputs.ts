@@ -26,9 +26,19 @@ export function inputsOf(given: AddedValue | readonly AddedValue[]): AddedMessag
     const before = values[at - 1]
     const follows = value instanceof ToolCallMessage && before instanceof TextMessage && isHead(before)
     if (follows) inputs.pop()
-    inputs.push(inputOf(value, follows ? textOf(before) : null))
+    inputs.push(atPlace(values.length > 1 ? at : null, () => inputOf(value, follows ? textOf(before) : null)))
   }
   return inputs
+}
+
+/** Of a list, an error names the place too. */
+function atPlace<Input>(at: number | null, make: () => Input): Input {
+  try {
+    return make()
+  } catch (error) {
+    if (at === null || !(error instanceof InvalidMessageError)) throw error
+    throw new InvalidMessageError(`messages[${at}]: ${error.message}`)
+  }
 }
 
 function isHead(message: TextMessage): boolean {

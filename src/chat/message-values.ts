@@ -1,7 +1,7 @@
 import type { ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
-import { OrphanedResultError } from '../errors.ts'
+import { InvalidMessageError, OrphanedResultError } from '../errors.ts'
 import { isBlank, isSummary } from '../loop/transcript.ts'
-import { isPlainObject } from '../messages/check.ts'
+import { isPlainObject, shown } from '../messages/check.ts'
 import { TextMessage, ToolCallMessage, ToolResultMessage } from '../messages/message.ts'
 import { ToolMessage } from '../messages/tool-message.ts'
 import { parsedOf } from './message.ts'
@@ -69,12 +69,29 @@ export interface StoredResult {
   readonly encoding: 'text' | 'json'
 }
 
-/** An envelope as it is stored: the data bare, an error under its key. What is neither is data as a whole. (M23, M24) */
+/**
+ * An envelope as it is stored: the data bare, an error under its key. What is neither is data as a whole. (M23, M24)
+ * @throws {InvalidMessageError} for data and an error at once, of which a row would lose one, and for what is no JSON.
+ */
 export function storedResult(message: ToolResultMessage): StoredResult {
-  if (message.isError() && !message.success()) {
-    return { content: JSON.stringify({ error: message.error ?? null }), outcome: 'failed', encoding: 'json' }
+  if (message.isError() && message.success()) {
+    throw new InvalidMessageError('A stored ToolResultMessage has data or an error, not both.')
+  }
+  if (message.isError()) {
+    return { content: jsonOf({ error: message.error ?? null }), outcome: 'failed', encoding: 'json' }
   }
   const data = message.success() ? message.data : message.content
   if (typeof data === 'string') return { content: data, outcome: 'succeeded', encoding: 'text' }
-  return { content: JSON.stringify(data ?? null), outcome: 'succeeded', encoding: 'json' }
+  return { content: jsonOf(data ?? null), outcome: 'succeeded', encoding: 'json' }
+}
+
+function jsonOf(value: unknown): string {
+  let json: string | undefined
+  try {
+    json = JSON.stringify(value)
+  } catch {
+    // A cycle or a bigint is refused below like a function; what JSON says of them can quote the value.
+  }
+  if (json !== undefined) return json
+  throw new InvalidMessageError(`The content of a stored ToolResultMessage is JSON; ${shown(value)} of it is none.`)
 }

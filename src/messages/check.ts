@@ -18,7 +18,8 @@ export type MessageStop = 'tool' | 'stop'
 export function oneOf<Word extends string>(legal: readonly Word[], value: unknown, what: string): Word {
   const found = legal.find((word) => word === value)
   if (found !== undefined) return found
-  throw new InvalidMessageError(`${shown(value)} is no ${what}: it must be one of ${legal.join(', ')}.`)
+  const given = typeof value === 'string' ? JSON.stringify(value.slice(0, 40)) : shown(value)
+  throw new InvalidMessageError(`${given} is no ${what}: it must be one of ${legal.join(', ')}.`)
 }
 
 /** @throws {InvalidMessageError} */
@@ -45,10 +46,11 @@ export function requireKeys(given: unknown, needed: readonly string[], others: r
   if (unknown.length > 0) throw new InvalidMessageError(`${of} takes no ${unknown.join(', ')}.`)
 }
 
-/** A value in an error: its kind where it is large. */
+/** A value in an error: by its kind where it could be what somebody said. */
 export function shown(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value.slice(0, 40))
+  if (typeof value === 'string') return value === '' ? 'an empty text' : 'a text'
   if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'function') return 'a function'
   if (typeof value !== 'object' || value === null) return String(value)
   return isPlainObject(value) ? 'an object' : `a ${value.constructor?.name ?? 'foreign object'}`
 }

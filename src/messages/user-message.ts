@@ -1,5 +1,5 @@
 import { v4 as uuid } from 'uuid'
-import { isPlainObject, requireKeys } from './check.ts'
+import { isPlainObject, requireKeys, shown } from './check.ts'
 import { TextMessage } from './message.ts'
 
 /** What goes with what a user says. */
@@ -80,8 +80,14 @@ export class UserMessage {
   }
 }
 
+/** Never fails: what JSON can't hold is named by its kind. */
 function textOf(content: unknown): string {
   if (content === null || content === undefined) return ''
-  if (typeof content === 'string') return content
-  return typeof content === 'object' && !(content instanceof Date) ? JSON.stringify(content) : String(content)
+  if (typeof content !== 'object' || content instanceof Date) return String(content)
+  try {
+    const json: string | undefined = JSON.stringify(content)
+    return json ?? shown(content)
+  } catch {
+    return shown(content)
+  }
 }

@@ -145,6 +145,13 @@ onEachDatabase('A transcript as values', (kind) => {
     await other.addMessage(new ToolCallMessage({ role: 'assistant', tools: [foreign] }))
     const twice = tool(freshId())
     const text_ = new TextMessage({ role: 'user', content: 'x' })
+    const own = tool(freshId())
+    const result = (content: unknown) => [
+      new ToolCallMessage({ role: 'assistant', tools: [own] }),
+      new ToolResultMessage({ tool: own, content }),
+    ]
+    const cycle: unknown[] = []
+    cycle.push(cycle)
     const bad: readonly unknown[] = [
       new ToolCallMessage({ role: 'assistant', tools: [] }),
       new ToolCallMessage({ role: 'assistant', tools: [twice, twice] }),
@@ -158,10 +165,18 @@ onEachDatabase('A transcript as values', (kind) => {
       null,
       new TextMessage({ role: 'tool_result', content: 'x' }),
       new TextMessage({ role: 'user', content: 7 }),
+      result({ data: cycle }),
+      result({ error: cycle }),
+      result({ data: 1n }),
+      result({ data: () => 1 }),
+      result({ data: 1, error: 'x' }),
     ]
     for (const given of bad)
       expect(await errorFrom(() => chat.addMessage(given as never))).to.be.instanceOf(ArgumentError)
     expect(await errorFrom(() => chat.addMessage(bad[0] as never))).to.be.instanceOf(InvalidMessageError)
+    const inList = await errorFrom(() => chat.addMessage(result({ data: cycle })))
+    expect(inList).to.be.instanceOf(InvalidMessageError)
+    expect((inList as Error).message).to.match(/^messages\[1\]: /)
     expect(await chat.messages()).to.deep.equal([])
   })
 

@@ -54,7 +54,7 @@ describe('Message values', () => {
     expect(ToolMessage.fromHash({}).toHash()).to.deep.equal({ type: 'tool', id: null, name: null, input: {} })
     expect(new ToolMessage({ id: null, name: 'x', input: null }).input).to.deep.equal({})
     refused(() => new ToolMessage({ id: 'a', name: 'x' } as never), /needs input/)
-    refused(() => ToolMessage.fromHash('x' as never), /not "x"/)
+    refused(() => ToolMessage.fromHash('x' as never), /not a text/)
   })
 
   it('name the place of what is no call, before a wrong role (M5)', () => {
@@ -139,6 +139,21 @@ describe('Message values', () => {
     }
   })
 
+  it('keep what somebody said out of the errors that refuse it (M5)', () => {
+    const said = 'card 4111' as never
+    for (const make of [
+      () => new TextMessage(said),
+      () => new ToolCallMessage({ role: 'assistant', tools: said }),
+      () => new ToolCallMessage({ role: 'assistant', tools: [said] }),
+      () => new ToolResultMessage({ tool: said, content: 1 }),
+      () => new UserMessage('Hi', said),
+      () => ToolMessage.fromHash(said),
+      () => MessageBase.fromHash(said),
+    ]) {
+      refused(make, /^(?!.*4111).*a text/)
+    }
+  })
+
   it('are equal by what they say, after parsing too; order counts for calls, not for keys (M14)', () => {
     const json = fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)) as unknown)
     const input = fc.dictionary(fc.string(), json).map((given) => ({ ...given }))
@@ -195,6 +210,10 @@ describe('A user message', () => {
       new TextMessage({ role: 'user', content: 'z' }),
     ]
     expect(contents.map((given) => UserMessage.from(given).content)).to.deep.equal(['42', '', '', 'x', 'y', 'z'])
+    const cycle: unknown[] = []
+    cycle.push(cycle)
+    const noJson = [cycle, [1n], { content: cycle }, { content: { toJSON: () => undefined } }, Symbol('s'), () => 1]
+    for (const given of noJson) expect(UserMessage.from(given).content).to.be.a('string').that.is.not.empty
     expect(UserMessage.from({ content: 'y', session_id: 's' }).sessionId).to.equal('s')
     expect(String(message)).to.equal('Hi')
     expect(message.toMessage().toHash()).to.deep.equal({ type: 'text', role: 'user', content: 'Hi' })
