@@ -93,5 +93,7 @@ function jsonOf(value: unknown): string {
     // A cycle or a bigint is refused below like a function; what JSON says of them can quote the value.
   }
   if (json !== undefined) return json
-  throw new InvalidMessageError(`The content of a stored ToolResultMessage is JSON; ${shown(value)} of it is none.`)
+  throw new InvalidMessageError(
+    `The content of a stored ToolResultMessage must be what JSON can hold; ${shown(value)} in it is not.`,
+  )
 }

@@ -50,7 +50,7 @@ export function requireKeys(given: unknown, needed: readonly string[], others: r
 export function shown(value: unknown): string {
   if (typeof value === 'string') return value === '' ? 'an empty text' : 'a text'
   if (Array.isArray(value)) return 'a list'
-  if (typeof value === 'function') return 'a function'
-  if (typeof value !== 'object' || value === null) return String(value)
+  if (value === null || value === undefined || typeof value === 'boolean') return String(value)
+  if (typeof value !== 'object') return `a ${typeof value}`
   return isPlainObject(value) ? 'an object' : `a ${value.constructor?.name ?? 'foreign object'}`
 }

@@ -152,6 +152,9 @@ describe('Message values', () => {
     ]) {
       refused(make, /^(?!.*4111).*a text/)
     }
+    for (const number of [4111, 4111n, Symbol('4111')] as never[]) {
+      refused(() => new ToolCallMessage({ role: 'assistant', tools: number }), /^(?!.*4111).*a (number|bigint|symbol)/)
+    }
   })
 
   it('are equal by what they say, after parsing too; order counts for calls, not for keys (M14)', () => {
