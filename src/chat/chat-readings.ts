@@ -26,10 +26,11 @@ export abstract class ChatReadings extends ChatSettings {
    * @throws {ConfigurationError} when this process can't run the chat, or its client can't say what it sends.
    */
   async render(): Promise<JsonObject> {
-    const { configuration, transcript } = await this.#next()
+    const next = await this.#next()
+    const { configuration } = next
     const hooks = new RunHooks([configuration.agent.hooks, this.ownHooks], () => this)
     const { client } = configuration
-    const request = modelRequest({ configuration, transcript })
+    const request = modelRequest(next)
     const payload = renderedBy(client, await withFiles({ configuration, chatId: this.id }, client, request))
     await hooks.call('beforeRequest', payload)
     return payload
@@ -41,8 +42,9 @@ export abstract class ChatReadings extends ChatSettings {
    * @throws {UnsupportedByProviderError} where the provider has no way to count: Chat Completions has none.
    */
   async countTokens(text?: string): Promise<number> {
-    const { configuration, transcript } = await this.#next()
-    const { providerOptions: _, ...request } = modelRequest({ configuration, transcript })
+    const next = await this.#next()
+    const { providerOptions: _, ...request } = modelRequest(next)
+    const { configuration } = next
     const { client } = configuration
     if (client.countTokens === undefined) {
       throw new UnsupportedByProviderError(
@@ -62,7 +64,7 @@ export abstract class ChatReadings extends ChatSettings {
     const { chat, summaryThrough } = await this.look()
     const stored = await readRecent(this.deps.db, this.id, summaryThrough)
     const { row, transcript } = await this.pending.preview(chat, stored)
-    return { configuration: await this.deps.ports.configure(row, { caller: this.caller() }), transcript }
+    return { chat: row, configuration: await this.deps.ports.configure(row, { caller: this.caller() }), transcript }
   }
 
   /** The messages one by one, in their order. */

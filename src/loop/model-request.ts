@@ -1,4 +1,4 @@
-import type { TranscriptMessage } from '../../models/rows.ts'
+import type { ChatRow, TranscriptMessage } from '../../models/rows.ts'
 import { requestAttachments } from '../attachments/convert.ts'
 import type { ModelClient, ModelRequest, RequestMessage } from '../providers/provider.ts'
 import { renderedBy } from './model-target.ts'
@@ -7,9 +7,12 @@ import type { Configuration, RunContext } from './run-context.ts'
 
 /** The next request for an answer, as the transcript and the chat's configuration say. */
 export function modelRequest({
+  chat,
   configuration,
   transcript,
-}: Pick<RunContext, 'configuration'> & { readonly transcript: readonly TranscriptMessage[] }): ModelRequest {
+}: Pick<RunContext, 'chat' | 'configuration'> & {
+  readonly transcript: readonly TranscriptMessage[]
+}): ModelRequest {
   const { settings, agent } = configuration
   const { calls } = settings.toolOptions ?? {}
   return {
@@ -17,7 +20,7 @@ export function modelRequest({
     ...said({
       maxOutputTokens: settings.maxOutputTokens,
       schema: settings.schema,
-      toolChoice: choiceOf(configuration, transcript),
+      toolChoice: choiceOf(chat, configuration, transcript),
       parallelToolCalls: calls === undefined ? null : calls !== 'one' && calls !== 1,
     }),
     streaming: agent.streaming,
@@ -50,8 +53,12 @@ export function promptOf(
   }
 }
 
-/** A choice that forces a call holds until the turn has had its round, or the model could never answer. (S82) */
+/**
+ * A choice that forces a call holds until the turn has had its round, or the model could never answer. The chat counts the turn's
+ * rounds, also those before a message that steered it; but anew where a turn is tried again, so the transcript is asked too. (S82)
+ */
 function choiceOf(
+  chat: Pick<ChatRow, 'rounds'>,
   { settings }: Configuration,
   transcript: readonly TranscriptMessage[],
 ): ModelRequest['toolChoice'] | null {
@@ -59,7 +66,7 @@ function choiceOf(
   if (choice === undefined) return null
   if (choice === 'auto' || choice === 'none') return choice
   const question = transcript.findLastIndex((message) => message.role === 'user')
-  const hadRound = transcript.slice(question + 1).some((message) => message.toolCalls.length > 0)
+  const hadRound = chat.rounds > 0 || transcript.slice(question + 1).some((message) => message.toolCalls.length > 0)
   if (hadRound) return null
   return choice === 'required' ? choice : { name: choice }
 }
