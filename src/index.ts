@@ -71,6 +71,7 @@ export type {
   FallbackArguments,
   InstructionOptions,
   PersistOptions,
+  ToolArguments,
   ToolOptionsInput,
 } from './chat/chat-settings.ts'
 export type { Chats, CreateOptions, NewChat } from './chat/chats.ts'

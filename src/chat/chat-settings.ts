@@ -15,8 +15,12 @@ import { ChatModel } from './chat-model.ts'
 /** Models, then after which errors; or null alone. */
 export type FallbackArguments =
   | readonly (string | FallbackModel)[]
-  | readonly [...(string | FallbackModel)[], FallbackOptions]
+  | readonly [...(string | FallbackModel)[], FallbackOptions & PersistOptions]
   | readonly [null]
+  | readonly [null, PersistOptions]
+
+/** Tools or their names, then where they are kept; or null in place of tools. */
+export type ToolArguments = readonly (Tool | string | null)[] | readonly [...(Tool | string | null)[], PersistOptions]
 
 /** Where a setting is kept. */
 export interface PersistOptions {
@@ -44,7 +48,8 @@ export abstract class ChatSettings extends ChatModel {
   #context: ModelContext | null = null
 
   /**
-   * Replaces the system messages, or adds one (`append`); null = as the agent says. The same text again writes nothing. With
+   * Replaces the system messages, or adds one (`append`); null = as the agent says, whose instructions are sent as long as none are
+   * stored with the chat. The same text again writes nothing. With
    * `persist: false` they are this object's alone, survive {@link reload}, and stand behind the stored ones or in place of
    * them. (S101, S102)
    * @throws {ArgumentError} for what is no text.
@@ -186,10 +191,10 @@ export abstract class ChatSettings extends ChatModel {
    */
   withFallbacks(...given: FallbackArguments): this {
     const last = given.at(-1)
-    const options = isOptions(last) ? last : {}
-    const models = isOptions(last) ? given.slice(0, -1) : given
+    const { persist, ...options }: FallbackOptions & PersistOptions = isOptions(last, 'model') ? last : {}
+    const models = isOptions(last, 'model') ? given.slice(0, -1) : given
     const isNull = models.length === 1 && models[0] === null
-    return this.#with('fallbacks', isNull ? null : { models, ...options }, {})
+    return this.#with('fallbacks', isNull ? null : { models, ...options }, { persist })
   }
 
   /** The models that are asked where its own fails, as the chat says or else its agent; null = none. */
@@ -232,11 +237,15 @@ export abstract class ChatSettings extends ChatModel {
 
   /**
    * Offers these tools, beside those added before, instead of the agent's; `withTools(null)` returns to the agent's. Names
-   * are stored: a worker needs tools of these names, of its agents or from `connect({ tools })`.
+   * are stored: a worker needs tools of these names, of its agents or from `connect({ tools })`. With `{ persist: false }` as
+   * the last argument they are offered by this object's own runs alone. (E20)
    * @throws {ArgumentError} for a name that this process does not know.
    */
-  withTools(...tools: readonly (Tool | string | null)[]): this {
-    this.pending.addTools(tools, this.deps.toolNames(this.row))
+  withTools(...given: ToolArguments): this {
+    const last = given.at(-1)
+    const options = isOptions(last, 'name') ? last : {}
+    const tools = (isOptions(last, 'name') ? given.slice(0, -1) : given) as readonly (Tool | string | null)[]
+    this.pending.addTools(tools, options, this.deps.toolNames(this.row))
     return this
   }
 
@@ -294,6 +303,7 @@ export abstract class ChatSettings extends ChatModel {
   }
 }
 
-function isOptions(given: unknown): given is FallbackOptions {
-  return typeof given === 'object' && given !== null && !('model' in given)
+/** Whether the last argument is no more of what comes before it, which has that key. */
+function isOptions<T>(given: T, key: string): given is Extract<T, PersistOptions> {
+  return typeof given === 'object' && given !== null && !(key in given)
 }

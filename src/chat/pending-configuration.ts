@@ -2,11 +2,19 @@ import type { Transaction } from 'sequelize'
 import * as z from 'zod'
 import { fateOf } from '../../config/transaction.ts'
 import { newMessage } from '../../models/new-message.ts'
-import type { CacheBoundary, ChatRow, ChatSettings, ToolOptions, TranscriptMessage } from '../../models/rows.ts'
+import type { CacheBoundary, ChatRow, ChatSettings, TranscriptMessage } from '../../models/rows.ts'
 import { type Instruction, instructionOf, type PendingSettings } from '../../models/settings.ts'
 import { ArgumentError, InvalidToolChoiceError } from '../errors.ts'
 import { problemsOf } from '../tools/compaction-options.ts'
-import { isChoiceWord, type SettingName, settingSchemas, toolOptionsInput } from '../tools/settings.ts'
+import {
+  isChoiceWord,
+  resettingAll,
+  type SettingName,
+  settingSchemas,
+  toolOptionsInput,
+  toolOptionsWith,
+  withOwn,
+} from '../tools/settings.ts'
 import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { InstructionOptions, PersistOptions, ToolOptionsInput } from './chat-settings.ts'
@@ -26,6 +34,7 @@ const none: Changes = { appended: [] }
 /** System messages of one object alone: behind the stored ones, or in place of them. */
 type OwnInstructions = { readonly texts: readonly string[]; readonly append: boolean }
 
+const persistSchema = z.strictObject({ persist: z.boolean().optional() })
 const boundarySchema = z.strictObject({ ttl: z.string().regex(/^[1-9][0-9]*[smhd]$/) })
 
 /** What was configured on a chat object and is not stored yet. */
@@ -48,7 +57,7 @@ export class PendingConfiguration {
 
   /** What counts for this object: as they will be stored, and its own over them. */
   get settings(): ChatSettings {
-    return { ...this.#settings, ...this.#own }
+    return withOwn(this.#settings, this.#own)
   }
 
   /** What is this object's alone. */
@@ -127,7 +136,8 @@ export class PendingConfiguration {
   }
 
   /** Checks a setting and keeps it: to be stored, or for this object alone. Null: nothing is said. */
-  set(key: SettingName, value: unknown, { persist = true }: PersistOptions): void {
+  set(key: SettingName, value: unknown, options: PersistOptions): void {
+    const persist = this.#persists(options)
     const parsed = (settingSchemas[key] as z.ZodType<NonNullable<ChatSettings[SettingName]>>)
       .nullable()
       .safeParse(value)
@@ -139,17 +149,15 @@ export class PendingConfiguration {
   }
 
   /** @param known the tools that may be named; null where this process can't know. */
-  setToolOptions(
-    given: ToolOptionsInput | null,
-    { persist = true }: PersistOptions,
-    known: ReadonlySet<string> | null,
-  ): void {
+  setToolOptions(given: ToolOptionsInput | null, options: PersistOptions, known: ReadonlySet<string> | null): void {
+    const persist = this.#persists(options)
     const parsed = toolOptionsInput.nullable().safeParse(given)
     if (!parsed.success) throw this.#bad(`withToolOptions can't take this: ${problemsOf(parsed.error)}`)
-    const before = (persist ? this.#settings : this.#own).toolOptions
-    const next = parsed.data === null ? {} : merged({ ...before, ...parsed.data })
-    this.#requireChoice(next.choice, known)
-    this.#keep('toolOptions', Object.keys(next).length === 0 ? null : next, persist)
+    this.#requireChoice(parsed.data?.choice ?? undefined, known)
+    if (persist) this.#set('toolOptions', toolOptionsWith(this.#settings.toolOptions, parsed.data))
+    // What is stored now counts, so the object has none of its own of the same name; the others it keeps.
+    const own = parsed.data !== null && persist ? resettingAll(parsed.data) : parsed.data
+    this.#setOwn('toolOptions', toolOptionsWith(this.#own.toolOptions, own))
   }
 
   #requireChoice(choice: string | undefined, known: ReadonlySet<string> | null): void {
@@ -162,13 +170,15 @@ export class PendingConfiguration {
   }
 
   #keep(key: SettingName, value: NonNullable<ChatSettings[SettingName]> | null, persist: boolean): void {
-    const { [key]: _, ...own } = this.#own
-    this.#own = persist || value === null ? own : { ...own, [key]: value }
+    this.#setOwn(key, persist ? null : (value as never))
     if (persist) this.#set(key, value as never)
   }
 
-  addTools(tools: readonly (Tool | string | null)[], known: ReadonlySet<string>): void {
+  addTools(tools: readonly (Tool | string | null)[], options: PersistOptions, known: ReadonlySet<string>): void {
+    const persist = this.#persists(options)
     if (tools.length === 1 && tools[0] === null) {
+      this.#setOwn('tools', null)
+      if (!persist) return
       this.#tools.clear()
       this.#set('tools', null)
       return
@@ -184,7 +194,10 @@ export class PendingConfiguration {
     const given = tools.filter((tool) => tool !== null)
     for (const tool of given) if (typeof tool !== 'string') this.#tools.set(tool.name, tool)
     const names = given.map((tool) => (typeof tool === 'string' ? tool : tool.name))
-    this.#set('tools', [...new Set([...(this.#settings.tools ?? []), ...names])])
+    const { tools: own } = this.#own
+    const together = (before: readonly string[] = []) => [...new Set([...before, ...names])]
+    if (!persist || own !== undefined) this.#setOwn('tools', together(own ?? this.#settings.tools))
+    if (persist) this.#set('tools', together(this.#settings.tools))
   }
 
   /**
@@ -254,6 +267,18 @@ export class PendingConfiguration {
     this.#changes = { ...this.#changes, settings: true }
   }
 
+  #persists(options: PersistOptions): boolean {
+    const parsed = persistSchema.safeParse(options)
+    if (parsed.success) return parsed.data.persist ?? true
+    throw this.#bad('A setter takes { persist: true } or { persist: false } as its options')
+  }
+
+  /** Null removes the key: what is stored counts again. */
+  #setOwn<Key extends keyof ChatSettings>(key: Key, value: NonNullable<ChatSettings[Key]> | null): void {
+    const { [key]: _, ...rest } = this.#own
+    this.#own = value === null ? rest : { ...rest, [key]: value }
+  }
+
   #bad(message: string): ArgumentError {
     return new ArgumentError(`${message} (chat ${this.#chatId}).`, { chatId: this.#chatId })
   }
@@ -266,9 +291,4 @@ function together(older: Changes, newer: Changes): Changes {
 
 function isName(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.length <= 255
-}
-
-/** Without what was reset. */
-function merged(options: ToolOptionsInput): ToolOptions {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== null && value !== undefined))
 }

@@ -7,7 +7,7 @@ import type { ModelClient } from '../providers/provider.ts'
 import type { Agent } from '../tools/agent.ts'
 import type { ModelContext } from '../tools/model-context.ts'
 import { toolRegistry } from '../tools/registry.ts'
-import { concurrencyOf, effectiveSettings, isChoiceWord } from '../tools/settings.ts'
+import { concurrencyOf, effectiveSettings, isChoiceWord, withOwn } from '../tools/settings.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Configuration, RunOrder } from './run-context.ts'
 
@@ -58,12 +58,12 @@ export async function configure(
       { chatId: chat.id },
     )
   }
-  const stored = { ...chat.settings, ...caller?.settings }
-  const settings = effectiveSettings(stored, agent)
+  const own = withOwn(chat.settings, caller?.settings ?? {})
+  const settings = effectiveSettings(own, agent)
   const context = caller?.context ?? (await equipment.contextFor(chat))
   const clientFor = clientsOf(equipment, agent, context)
   const provider = chat.provider ?? agent.provider
-  const tools = offered(equipment, { id: chat.id, names: stored.tools }, agent, caller?.tools ?? [])
+  const tools = offered(equipment, { id: chat.id, names: own.tools }, agent, caller?.tools ?? [])
   requireChoice(chat.id, settings.toolOptions?.choice, tools)
   return {
     agent,

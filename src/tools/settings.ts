@@ -136,6 +136,26 @@ export function effectiveSettings(chat: ChatSettings, agent: AgentSettings | nul
   return { ...settings, toolOptions: Object.keys(options).length === 0 ? null : options } as AgentSettings
 }
 
+/** A chat's settings with those of one object over them; of the tool options, each by itself. */
+export function withOwn(stored: ChatSettings, own: ChatSettings): ChatSettings {
+  const toolOptions = { ...stored.toolOptions, ...own.toolOptions }
+  return { ...stored, ...own, ...(Object.keys(toolOptions).length === 0 ? {} : { toolOptions }) }
+}
+
+type SomeToolOptions = z.infer<typeof toolOptionsInput>
+
+/** The options with those given; null in place of one takes it away, null alone all. Null: none is left. */
+export function toolOptionsWith(before: ToolOptions | undefined, given: SomeToolOptions | null): ToolOptions | null {
+  if (given === null) return null
+  const left = Object.entries({ ...before, ...defined(given) }).filter(([, value]) => value !== null)
+  return left.length === 0 ? null : (Object.fromEntries(left) as ToolOptions)
+}
+
+/** What takes away each of the options given. */
+export function resettingAll(given: SomeToolOptions): SomeToolOptions {
+  return Object.fromEntries(Object.keys(defined(given)).map((name) => [name, null]))
+}
+
 /** Whether a choice is one of the words that are no name of a tool. */
 export function isChoiceWord(choice: string): choice is 'auto' | 'none' | 'required' {
   return choice === 'auto' || choice === 'none' || choice === 'required'

@@ -125,7 +125,10 @@ const table: { readonly [Key in keyof SettingsInput]-?: Line } = {
     bad: [{ at: 0 }, { at: '1' }, { keep: -1 }, 7, undefined],
   },
   fallbacks: {
-    set: (chat, value) => chat.withFallbacks(...(value === null ? [null] : (value as { models: string[] }).models)),
+    set: (chat, value, options = {}) =>
+      value === null
+        ? chat.withFallbacks(null, options)
+        : chat.withFallbacks(...(value as { models: string[] }).models, options),
     read: (chat) => chat.fallbacks,
     value: { models: ['second'] },
     stored: { models: [{ model: 'second' }] },
@@ -196,7 +199,61 @@ onEachDatabase('A setter', (kind) => {
     expect(await errorFrom(() => mill.chats.create({ temperature: 3 }))).to.be.instanceOf(ArgumentError)
   })
 
-  it('with persist: false counts for the object alone, survives reload, and beats what is stored', async () => {
+  for (const [name, line] of settings) {
+    it(`of ${name} with persist: false is in no row, and null takes it back (E20)`, async () => {
+      const options = withAgent()
+      const mill = await bench.connect(options)
+      const chat = await newChat(mill, options)
+      line.set(chat, line.value as never, { persist: false })
+      await (await chat.save()).reload()
+      expect(line.read(chat)).to.deep.equal(line.stored ?? line.value)
+      expect((await mill.models.Chat.findByPk(chat.id))?.settings).to.deep.equal({})
+      expect(line.read(line.set(chat, null as never, { persist: false }))).to.equal(null)
+      for (const bad of [{ persist: 'no' }, { persists: false }]) {
+        const error = await errorFrom(() => line.set(chat, line.value as never, bad as never))
+        expect(error).to.be.instanceOf(ArgumentError)
+      }
+      expect(line.read(chat)).to.equal(null)
+    })
+  }
+
+  it('of tool options keeps each option where it was set, by itself (E20)', async () => {
+    await bench.script(() => text('Yes'))
+    const options = withAgent()
+    const mill = await bench.connect(options)
+    const chat = await newChat(mill, options)
+    chat.withToolOptions({ choice: 'none', rounds: 3 }).withToolOptions({ rounds: 2, calls: 'one' }, { persist: false })
+    expect(chat.toolOptions).to.deep.equal({ choice: 'none', rounds: 2, calls: 'one' })
+    await chat.ask('Go')
+    expect(body()).to.deep.include({ tool_choice: 'none', parallel_tool_calls: false })
+    expect((await mill.models.Chat.findByPk(chat.id))?.settings).to.deep.equal({
+      toolOptions: { choice: 'none', rounds: 3 },
+    })
+    chat.withToolOptions({ rounds: 9 })
+    expect(chat.toolOptions).to.deep.equal({ choice: 'none', rounds: 9, calls: 'one' })
+    chat.withToolOptions({ calls: null }, { persist: false })
+    expect(chat.toolOptions).to.deep.equal({ choice: 'none', rounds: 9 })
+    expect(chat.withToolOptions(null).toolOptions).to.equal(null)
+  })
+
+  it('of tools with persist: false offers them in the runs of the object alone (E20)', async () => {
+    await bench.script(() => text('Yes'))
+    const options = withAgent()
+    const mill = await bench.connect(options)
+    const chat = await newChat(mill, options)
+    const offered = () => (body().tools as { function: { name: string } }[]).map((tool) => tool.function.name)
+    await chat.withTools('read').withTools(recording('dig', []), { persist: false }).ask('Go')
+    expect(offered()).to.deep.equal(['read', 'dig'])
+    await (await mill.chats.find(chat.id)).ask('Go')
+    expect(offered()).to.deep.equal(['read'])
+    await (await chat.withTools('write').reload()).ask('Go')
+    expect(offered()).to.deep.equal(['read', 'write', 'dig'])
+    expect([...chat.withTools(null, { persist: false }).tools.keys()]).to.deep.equal(['read'])
+    const error = await errorFrom(() => chat.withTools('read', { persists: false } as never))
+    expect(error).to.be.instanceOf(ArgumentError)
+  })
+
+  it('with persist: false counts for the object alone, survives reload, and beats what is stored (E20)', async () => {
     await bench.script(() => text('Yes'))
     const mill = await bench.connect()
     const chat = await mill.chats.create({ temperature: 1 })
@@ -237,6 +294,26 @@ onEachDatabase('A setter', (kind) => {
     await chat.ask('Again')
     const choices = bench.model.requests.map(({ body: sent }) => (sent as { tool_choice?: string }).tool_choice)
     expect(choices).to.deep.equal(['required', undefined, 'required'])
+  })
+
+  it('of the tool choice does not force a call again after a message that steered the turn (S82)', async () => {
+    await bench.script([toolCalls([call('read', freshId())]), text('Read.')])
+    const options = withAgent()
+    const mill = await bench.connect(options)
+    const chat = await newChat(mill, options)
+    await chat.withToolOptions({ choice: 'required' }).askLater('Go')
+    await chat.generate()
+    await chat.queue('And be short', { steer: true, wake: false })
+    await chat.complete()
+    expect((await chat.messages()).map(({ role }) => role)).to.deep.equal([
+      'user',
+      'assistant',
+      'tool',
+      'user',
+      'assistant',
+    ])
+    const choices = bench.model.requests.map(({ body: sent }) => (sent as { tool_choice?: string }).tool_choice)
+    expect(choices).to.deep.equal(['required', undefined])
   })
 
   it('of the tool choice must name a tool of the chat', async () => {
