@@ -112,6 +112,7 @@ export type {
   AnswerProgress,
   AnswerToolCall,
   AttemptOptions,
+  ModelAccess,
   ModelClient,
   ModelRequest,
   Prices,

@@ -65,11 +65,12 @@ export async function configure(
   const provider = chat.provider ?? agent.provider
   const tools = offered(equipment, { id: chat.id, names: own.tools }, agent, caller?.tools ?? [])
   requireChoice(chat.id, settings.toolOptions?.choice, tools)
+  const client = context?.client ?? clientFor(provider)
   return {
     agent,
     model,
-    client: context?.client ?? clientFor(provider),
-    clientFor: (name = provider) => clientFor(name),
+    client,
+    clientFor: (name = client.provider) => clientFor(name),
     instructions: agent.instructions,
     ownInstructions: caller?.instructions ?? null,
     settings,
@@ -83,7 +84,7 @@ export async function configure(
   }
 }
 
-/** The context's client, else the agent's own, else the configured one, with what the context says in its place. */
+/** The context's client, else the agent's own, else the configured one: both with the key and endpoint that the context says. */
 function clientsOf(
   equipment: Equipment,
   agent: Agent,
@@ -91,9 +92,25 @@ function clientsOf(
 ): (provider: string) => ModelClient {
   return (provider) => {
     if (context?.client?.provider === provider) return context.client
-    if (agent.client !== null && agent.client.provider === provider) return agent.client
+    if (agent.client !== null && agent.client.provider === provider) return accessedBy(agent.client, context)
     return equipment.clientFor(provider, context)
   }
+}
+
+/**
+ * An agent's own client as a context has it. Never the client as it is where that has a key or an endpoint of its own: a tenant
+ * would be served on another's account.
+ * @throws {ConfigurationError} for a client that can't take them.
+ */
+function accessedBy(client: ModelClient, context: ModelContext | null): ModelClient {
+  const { apiKey, baseURL, organization, project } = context ?? {}
+  const access = { apiKey, baseURL, organization, project }
+  if (Object.values(access).every((value) => value === undefined)) return client
+  if (client.withAccess !== undefined) return client.withAccess(access)
+  throw new ConfigurationError(
+    `The agent's own client of provider ${JSON.stringify(client.provider)} has no withAccess(), so the chat's context can't give it ` +
+      'a key or an endpoint: give that method to it, or a client to the context.',
+  )
 }
 
 /** @throws {InvalidToolChoiceError} for the name of a tool that is not offered. */

@@ -7,7 +7,7 @@ import { supportsFile } from './chat-completions/files.ts'
 import { AnswerReader } from './chat-completions/read.ts'
 import { renderRequest } from './chat-completions/render.ts'
 import { httpError, maskKeys, requestIdOf } from './errors.ts'
-import type { Answer, AttemptOptions, ModelClient, ModelRequest } from './provider.ts'
+import type { Answer, AttemptOptions, ModelAccess, ModelClient, ModelRequest } from './provider.ts'
 import { transportError } from './transport-errors.ts'
 
 /** How a server that speaks Chat Completions is reached. */
@@ -41,6 +41,7 @@ export function openAiClient(options: OpenAiClientOptions): ModelClient {
     supportsAttachment: supportsFile,
     // What the SDK takes as a body is JSON.
     render: (request) => render(provider, request) as unknown as JsonObject,
+    withAccess: (access) => openAiClient({ ...options, ...said(access) }),
     async attempt(request, attempt) {
       const limits = new AttemptLimits(attempt.signal, attempt.timeoutMs)
       try {
@@ -51,6 +52,10 @@ export function openAiClient(options: OpenAiClientOptions): ModelClient {
       }
     },
   }
+}
+
+function said(access: ModelAccess): ModelAccess {
+  return Object.fromEntries(Object.entries(access).filter(([, value]) => value !== undefined))
 }
 
 function render(provider: string, request: ModelRequest): ChatCompletionCreateParams {

@@ -207,6 +207,18 @@ export interface AttemptOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
+/** With which key a provider is asked, and where. */
+export interface ModelAccess {
+  /** The key. */
+  readonly apiKey?: string | undefined
+  /** Up to and without `/chat/completions`. */
+  readonly baseURL?: string | undefined
+  /** OpenAI's organization. */
+  readonly organization?: string | undefined
+  /** OpenAI's project. */
+  readonly project?: string | undefined
+}
+
 /** A way to ask a model once. No retries: every physical attempt is a call of its own. */
 export interface ModelClient {
   /** The provider's name, as stored with each usage entry. */
@@ -222,6 +234,11 @@ export interface ModelClient {
   countTokens?(request: ModelRequest, options: Pick<AttemptOptions, 'headers'>): Promise<number>
   /** The body that a request comes to. Needed for `beforeRequest` hooks and `chat.render()`. */
   render?(request: ModelRequest): JsonObject
+  /**
+   * The same client with another key or endpoint; what is left out stays as it is. Needed where a chat's context gives one and
+   * its agent brings this client.
+   */
+  withAccess?(access: ModelAccess): ModelClient
 }
 
 /** USD per million tokens. A bucket without a price makes the cost of an attempt that used it unknown. */

@@ -1,20 +1,12 @@
 import * as z from 'zod'
-import type { ModelClient } from '../providers/provider.ts'
+import type { ModelAccess, ModelClient } from '../providers/provider.ts'
 import { headersSchema } from './headers.ts'
 
 /**
  * What a chat asks its models with and no row may hold: a tenant's own key, endpoint, headers or client. What is left out is
  * as the process is configured. Never stored, logged or part of an error.
  */
-export interface ModelContext {
-  /** The key, in place of the configured one. */
-  readonly apiKey?: string | undefined
-  /** Up to and without `/chat/completions`, in place of the configured one. */
-  readonly baseURL?: string | undefined
-  /** OpenAI's organization. */
-  readonly organization?: string | undefined
-  /** OpenAI's project. */
-  readonly project?: string | undefined
+export interface ModelContext extends ModelAccess {
   /** Sent with each request, over those of the agent. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** A client, in place of all clients that the process has for its provider. */

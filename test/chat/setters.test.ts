@@ -431,7 +431,7 @@ onEachDatabase('A setter', (kind) => {
     expect(said()).to.deep.equal(['Stored'])
   })
 
-  it('of headers and context is never stored; workers get theirs from the agent and contextFor', async () => {
+  it('of headers and context is never stored; workers get theirs from the agent and contextFor (E21)', async () => {
     await bench.script(() => text('Yes'))
     const headers = () => bench.model.requests.at(-1)?.headers ?? {}
     const agent = defineAgent({ name: freshName(), headers: { 'x-team': 'blue' } })
@@ -463,7 +463,7 @@ onEachDatabase('A setter', (kind) => {
     expect(asked[0]).to.deep.equal({ id: chat.id, agent: agent.name, owner: 'tenant-7' })
   })
 
-  it('of context uses its key, endpoint and client in place of the configured ones', async () => {
+  it('of context uses its key, endpoint and client in place of the configured ones (E21)', async () => {
     const seen: string[] = []
     const server = createServer((request, response) => {
       seen.push(request.headers.authorization ?? '')
@@ -486,7 +486,22 @@ onEachDatabase('A setter', (kind) => {
     }
   })
 
-  it('of headers and context refuses what can not be used, without quoting it', async () => {
+  it('of context reaches a client that the agent brings, or sends nothing (E21)', async () => {
+    await bench.script(() => text('Yes'))
+    const client = openAiClient({ apiKey: 'key-of-the-house', baseURL: bench.model.url, organization: 'house' })
+    const { withAccess: _, ...fixed } = client
+    const agents = [client, fixed].map((own) => defineAgent({ name: freshName(), client: own }))
+    const mill = await bench.connect({ agents, contextFor: () => ({ organization: 'tenant' }) })
+    const chats = await Promise.all(agents.map((agent) => mill.chats.create({ agent })))
+    await chats[0]?.ask('Go')
+    expect(bench.model.requests.map(({ headers }) => headers['openai-organization'])).to.deep.equal(['tenant'])
+    expect(await errorFrom(() => chats[1]?.ask('Go'))).to.be.instanceOf(ConfigurationError)
+    expect(bench.model.requests).to.have.length(1)
+    await chats[1]?.withContext({ headers: { 'x-tenant': '7' } }).complete()
+    expect(bench.model.requests.at(-1)?.headers).to.include({ 'openai-organization': 'house', 'x-tenant': '7' })
+  })
+
+  it('of headers and context refuses what can not be used, without quoting it (E21)', async () => {
     const mill = await bench.connect({ contextFor: () => ({ apiKey: 7 }) as never })
     const chat = await mill.chats.create()
     for (const bad of [{ 'bad name': 'x' }, { good: 'line\nbreak' }, { good: 7 }, 'x', undefined]) {
