@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { settingsTable } from '../../config/settings-table.ts'
+import { parityPage } from '../parity/page.ts'
 import { configurationPage } from './configuration.ts'
 import { errorsPage } from './errors.ts'
 
@@ -9,5 +10,6 @@ export function referencePages(root: string): ReadonlyMap<string, string> {
   return new Map([
     ['docs/reference/errors.md', errorsPage(readFileSync(join(root, 'src/errors.ts'), 'utf8'))],
     ['docs/reference/configuration.md', configurationPage(settingsTable)],
+    ['docs/parity.md', parityPage(root)],
   ])
 }
