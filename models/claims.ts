@@ -178,7 +178,9 @@ export async function fence(
 }
 
 export function chatNotFound(chatId: string): ChatNotFoundError {
-  return new ChatNotFoundError(`There is no chat ${chatId}: it was deleted, or the id is wrong.`, { chatId })
+  // Whatever was passed as an id: no more of it than an id has.
+  const shown = chatId.slice(0, 60)
+  return new ChatNotFoundError(`There is no chat ${shown}: it was deleted, or the id is wrong.`, { chatId: shown })
 }
 
 export function claimLost(chatId: string): ClaimLostError {

@@ -5,7 +5,7 @@ import type { Bell } from '../models/rows.ts'
 import type { PendingSettings } from '../models/settings.ts'
 import { failUntaken, putOff } from '../models/sweep.ts'
 import { wantChat } from '../models/wishes.ts'
-import { MissingAgentError } from '../src/errors.ts'
+import { ArgumentError, MissingAgentError } from '../src/errors.ts'
 import { failureOf, missingAgent, putOffDelayMs, putOffLimit } from '../src/loop/ending.ts'
 import { run } from '../src/loop/run.ts'
 import type { LoopPorts } from '../src/loop/run-context.ts'
@@ -55,11 +55,11 @@ export abstract class ChatJob {
    * Asks for the chat to be run: now, or after `delayMs`; of several wishes the earliest wins. A turn that failed or was
    * cancelled is tried again. The wish is a row: when Redis is away it is found by the sweeper.
    * @throws {ChatNotFoundError} when there is no such chat.
-   * @throws {ArgumentError} for a transaction that can't be joined.
+   * @throws {ArgumentError} for a transaction that can't be joined, and for what is neither a chat nor an id.
    */
   async enqueue(chat: ChatOrId, options: EnqueueOptions = {}): Promise<void> {
     const { db, bells } = this.dependencies
-    const chatId = typeof chat === 'string' ? chat : chat.id
+    const chatId = idOf(chat)
     const { transaction: join, ...ring } = options
     const want = (pending: PendingSettings, transaction: Transaction) =>
       this.want(chatId, { delayMs: options.delayMs ?? 0, pending }, transaction)
@@ -126,4 +126,12 @@ export abstract class ChatJob {
     }
     throw error
   }
+}
+
+/** @throws {ArgumentError} */
+function idOf(chat: unknown): string {
+  if (typeof chat === 'string') return chat
+  const { id, storePending } = (chat ?? {}) as Partial<Exclude<ChatOrId, string>>
+  if (typeof id === 'string' && typeof storePending === 'function') return id
+  throw new ArgumentError('enqueue() takes a chat of mill.chats, or its id.')
 }

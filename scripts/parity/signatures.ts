@@ -21,7 +21,7 @@ export function readSignatures(root: string): ReadonlyMap<string, string> {
           node.name?.text ?? '',
           types.map((type) => type.expression.getText(source)),
         )
-        for (const member of node.members) {
+        for (const member of node.members.filter(isPublic)) {
           const key = ts.isConstructorDeclaration(member) ? 'constructor' : (member.name?.getText(source) ?? '')
           if (!own.has(key)) own.set(key, signatureOf(member, source))
         }
@@ -37,6 +37,17 @@ export function readSignatures(root: string): ReadonlyMap<string, string> {
   }
   for (const type of members.keys()) add(type, type)
   return all
+}
+
+function isPublic(member: ts.ClassElement | ts.TypeElement): boolean {
+  const modifiers = ts.canHaveModifiers(member) ? (ts.getModifiers(member) ?? []) : []
+  const hidden = [ts.SyntaxKind.PrivateKeyword, ts.SyntaxKind.ProtectedKeyword]
+  if (modifiers.some(({ kind }) => hidden.includes(kind))) return false
+  if (member.name !== undefined && ts.isPrivateIdentifier(member.name)) return false
+  // What is made by the library has a constructor that is nobody's business, and still can be named.
+  return (
+    ts.isConstructorDeclaration(member) || !ts.getJSDocTags(member).some(({ tagName }) => tagName.text === 'internal')
+  )
 }
 
 function signatureOf(member: ts.Node, source: ts.SourceFile): string {

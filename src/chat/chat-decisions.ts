@@ -164,16 +164,19 @@ export abstract class ChatDecisions extends ChatReadings {
     given: { readonly values: unknown } | null,
   ): Promise<this> {
     const { db } = this.deps
-    const id = typeof request === 'string' ? request : request.id
+    const id = String(typeof request === 'string' ? request : (request as InputRequest | null | undefined)?.id)
     const [call = '', key = ''] = split(id)
     const answer = given === null ? null : (asked: RequestState) => completedAnswer(asked, given.values, this.id)
     const decider = this.#decider(options)
     const said = { ...decider, chatId: this.id, call, key, answer }
     const decided = await db.transaction((transaction) => answerRequest(db, said, transaction), options.transaction)
     if (decided.outcome === 'unknown') {
-      throw new ArgumentError(`Chat ${this.id} has no question ${id}: pass one of pendingInputs(), or its id.`, {
-        chatId: this.id,
-      })
+      throw new ArgumentError(
+        `Chat ${this.id} has no question ${id.slice(0, 60)}: pass one of pendingInputs(), or its id.`,
+        {
+          chatId: this.id,
+        },
+      )
     }
     const toolCallId = decided.call?.toolCallId ?? ''
     if (decided.outcome === 'recorded') {
@@ -219,7 +222,7 @@ export abstract class ChatDecisions extends ChatReadings {
 
   #unknownCall(id: string): ArgumentError {
     return new ArgumentError(
-      `Chat ${this.id} has no tool call ${id}: pass a record of pendingApprovals(), or its id.`,
+      `Chat ${this.id} has no tool call ${id.slice(0, 60)}: pass a record of pendingApprovals(), or its id.`,
       {
         chatId: this.id,
       },

@@ -110,7 +110,8 @@ export class Chats {
    * @throws {ArgumentError} for a row that lacks some.
    */
   from(record: ChatRecord): Chat {
-    const values: Readonly<Record<string, unknown>> = { ...record.get({ plain: true }) }
+    const given: unknown = typeof (record as ChatRecord | null)?.get === 'function' ? record.get({ plain: true }) : {}
+    const values: Readonly<Record<string, unknown>> = { ...(given as object) }
     const missing = Object.keys(chatColumns).filter((key) => values[key] === undefined)
     if (missing.length > 0) {
       throw new ArgumentError(

@@ -184,7 +184,7 @@ export class PendingConfiguration {
       return
     }
     for (const tool of tools) {
-      if (tool === null) throw this.#bad('withTools takes tools, or null alone')
+      if (tool === null || !isToolOrName(tool)) throw this.#bad('withTools takes tools, their names, or null alone')
       if (typeof tool === 'string' && !known.has(tool) && !this.#tools.has(tool)) {
         throw this.#bad(
           `There is no tool named ${JSON.stringify(tool)}: pass it to connect({ tools }), or hand in the tool itself`,
@@ -291,4 +291,10 @@ function together(older: Changes, newer: Changes): Changes {
 
 function isName(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.length <= 255
+}
+
+function isToolOrName(tool: unknown): boolean {
+  if (typeof tool === 'string') return true
+  const { name, execute, validate } = (tool ?? {}) as Partial<Record<keyof Tool, unknown>>
+  return typeof name === 'string' && typeof execute === 'function' && typeof validate === 'function'
 }
