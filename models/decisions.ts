@@ -135,6 +135,8 @@ async function wake(db: Database, chatId: string, wanted: boolean, transaction: 
   )
 }
 
+const longestId = 255
+
 /** A call of one chat by either of its ids; null where the chat has none such. */
 export async function findToolCall(
   db: Database,
@@ -142,6 +144,8 @@ export async function findToolCall(
   call: string,
   transaction?: Transaction,
 ): Promise<ToolCallRow | null> {
+  // No id is longer, and a statement may not be of any length.
+  if (call.length > longestId) return null
   const [raw] = await db.read(
     `SELECT ${selectList(toolCallColumns, 't')} FROM ${db.tables.toolCalls} t ` +
       'WHERE t.chat_id = $chatId AND (t.id = $call OR t.tool_call_id = $call)',

@@ -63,7 +63,7 @@ const table: Readonly<Record<string, readonly (readonly unknown[])[]>> = {
   'Chat.withFallbacks': [[], ['', 'x'], [7], [{ provider: 'x' }]],
   'Chat.withHeaders': one([7, 'x', { 'a b': 'x' }, { a: 'x\n' }, undefined]),
   'Chat.withContext': one([7, 'x', { apiKey: 7 }, { secret: 'x' }, undefined]),
-  'Chat.withTools': [['nobody'], [7], [{}], [undefined], [null, 'x']],
+  'Chat.withTools': [['nobody'], [7], [{ name: 7 }, 'x'], [undefined], [null, 'x']],
   'Chat.withInstructions': [[7], [undefined], [{}], [huge], ['x', { cacheUntilHere: { ttl: 'long' } }]],
   'Chat.withModel': one([7, '', huge, {}, undefined]),
   'Chat.cacheUntilHere': one([{ ttl: 'long' }, { ttl: '' }]),
