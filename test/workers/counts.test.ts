@@ -45,6 +45,7 @@ onEachDatabase('A tool turn in one run', (kind) => {
       await chat.askLater('1 + 2?')
       const pool = mill.startWorkers({ complete: 1, runTools: 0, compact: 0 })
       await pool.ready()
+      await until('chats that were put off are taken up', () => statements.some((sql) => /put_off > 0 OR/.test(sql)))
       statements.length = 0
       commands.length = 0
       await application.jobs.complete.enqueue(chat)
