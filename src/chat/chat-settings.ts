@@ -187,7 +187,7 @@ export abstract class ChatSettings extends ChatModel {
   /**
    * Asks these models, ids or `{ model, provider }`, in order where the chat's own fails with an error of `on`; null = as the
    * agent says. Each has retries of its own, and the chat keeps its model. (S87, S90)
-   * @throws {ArgumentError} for what names no model, or for no model at all.
+   * @throws {ArgumentError} for what names no model, or for no model at all, and for an `on` that names no error.
    */
   withFallbacks(...given: FallbackArguments): this {
     const last = given.at(-1)

@@ -55,7 +55,7 @@ async function askObserved(
 ): Promise<Asked> {
   const { rows } = run.ports
   const { agent } = run.configuration
-  const { client, prices } = attempt.target
+  const { client, prices, headers } = attempt.target
   const stop = run.stoppable()
   const begunAt = performance.now()
   let firstTokenMs: number | null = null
@@ -65,7 +65,7 @@ async function askObserved(
     const answer = await client.attempt(request, {
       signal: stop.signal,
       timeoutMs: agent.timeoutMs,
-      headers: run.configuration.headers,
+      headers,
       idleMs: agent.idleMs,
       onProgress: (progress) => {
         if (request.streaming && progress.type !== 'usage') firstTokenMs ??= performance.now() - begunAt

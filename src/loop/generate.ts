@@ -9,7 +9,7 @@ import type { Fallback } from '../tools/fallback.ts'
 import { type Asked, askModel, type ModelAttempt, openUsage, pause } from './ask-model.ts'
 import { measuredTokens } from './context-size.ts'
 import { hookedRequest, modelRequest, withFiles } from './model-request.ts'
-import { type ModelTarget, nextTarget, ownTarget, requestFor } from './model-target.ts'
+import { type ModelTarget, nextTarget, ownTarget, requestFor, storableAnswer } from './model-target.ts'
 import { newToolCalls } from './new-tool-calls.ts'
 import type { RunContext } from './run-context.ts'
 import { ShownChunk } from './shown-chunk.ts'
@@ -41,19 +41,18 @@ type Tried = { readonly attempt: Attempt } & (
  * then.
  */
 export async function generate(run: RunContext): Promise<TranscriptMessage | null> {
-  const own = ownTarget(run)
   const request = modelRequest(run)
   const answering: Answering = { messageId: run.ports.clock.newId(), usageIds: [] }
   const standIns = [...(run.configuration.settings.fallbacks?.models ?? [])]
   run.replaceDraft(answering.messageId)
-  let target = own
+  let target = ownTarget(run)
   let told: Fallback | null = null
   for (let failed = 1; ; failed++) {
-    const tried = await tryTarget(run, target, requestFor(request, target, own), answering)
+    const tried = await tryTarget(run, target, requestFor(request, target), answering)
     const { attempt } = tried
     if (tried.kind === 'stopped') return cancelled(run, attempt, answering.usageIds)
     if (tried.kind === 'answered') {
-      const message = await commit(run, attempt, tried.answer, answering.usageIds)
+      const message = await commit(run, attempt, storableAnswer(tried.answer, target), answering.usageIds)
       if (told !== null) await run.hooks.call('afterFallback', { ...told, response: tried.answer })
       if (message !== null) await run.hooks.call('afterMessage', message)
       return message

@@ -1,6 +1,6 @@
 import type { FallbackModel, JsonObject } from '../../models/rows.ts'
 import { ConfigurationError, ProviderError } from '../errors.ts'
-import type { ModelClient, ModelRequest, Prices } from '../providers/provider.ts'
+import type { Answer, ModelClient, ModelRequest, Prices } from '../providers/provider.ts'
 import { defaultTriggers, type Fallback } from '../tools/fallback.ts'
 import type { RunContext } from './run-context.ts'
 
@@ -10,12 +10,16 @@ export interface ModelTarget {
   readonly model: string
   /** USD per million tokens; null = not known. */
   readonly prices: Prices | null
+  /** Sent beside those of the protocol. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Whether it belongs to another provider than the chat's own model. */
+  readonly foreign: boolean
 }
 
 /** The chat's own model. */
 export function ownTarget({ configuration }: Pick<RunContext, 'configuration'>): ModelTarget {
-  const { client, model, agent } = configuration
-  return { client, model, prices: agent.prices }
+  const { client, model, agent, headers } = configuration
+  return { client, model, prices: agent.prices, headers, foreign: false }
 }
 
 /** What is asked in place of a model that failed, and what is told of it. */
@@ -54,19 +58,36 @@ export function nextTarget(
 }
 
 /** The same request for another model: what only the chat's own provider can read again stays out. */
-export function requestFor(request: ModelRequest, target: ModelTarget, own: ModelTarget): ModelRequest {
-  if (target.client.provider === own.client.provider) return { ...request, model: target.model }
+export function requestFor(request: ModelRequest, { model, foreign }: ModelTarget): ModelRequest {
+  if (!foreign) return { ...request, model }
   const messages = request.messages.map((message) =>
-    message.role === 'assistant' ? { ...message, rawReasoning: null, thinkingSignature: null } : message,
+    message.role === 'assistant' ? withoutReasoningOf(message) : message,
   )
-  return { ...request, model: target.model, messages }
+  return { ...request, model, messages }
+}
+
+/** What is stored of an answer: the chat's own provider is asked next, and can't read what another one wants back. */
+export function storableAnswer(answer: Answer, { foreign }: ModelTarget): Answer {
+  return foreign ? withoutReasoningOf(answer) : answer
+}
+
+/** A message without what is proof or raw material to one provider alone; the reasoning that people read stays. */
+function withoutReasoningOf<Call extends object, Message extends { readonly toolCalls: readonly Call[] }>(
+  message: Message,
+): Message {
+  const toolCalls = message.toolCalls.map((call) => ({ ...call, thoughtSignature: null }))
+  return { ...message, rawReasoning: null, thinkingSignature: null, toolCalls }
 }
 
 /** One whose provider this process has no client for is passed over: the answer may still come from the next one. */
 function firstReachable(run: RunContext, standIns: FallbackModel[]): ModelTarget | null {
   for (let next = standIns.shift(); next !== undefined; next = standIns.shift()) {
     try {
-      return { client: run.configuration.clientFor(next.provider), model: next.model, prices: null }
+      const { configuration } = run
+      const client = configuration.clientFor(next.provider)
+      const foreign = client.provider !== configuration.client.provider
+      // Headers may hold a secret, which is the chat's own provider's alone.
+      return { client, model: next.model, prices: null, headers: foreign ? {} : configuration.headers, foreign }
     } catch (error) {
       if (!(error instanceof ConfigurationError)) throw error
       run.ports.observe({ type: 'notice', message: `Fallback ${next.model} can't be asked: ${error.message}` })

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { FallbackModel, FallbackSettings } from '../../models/rows.ts'
+import * as errors from '../errors.ts'
 import type { Answer } from '../providers/provider.ts'
 
 /** One change from a model that failed to the next one. */
@@ -28,13 +29,16 @@ export interface Fallback {
   chunksYielded(): boolean
 }
 
+/** A class of errors of the model's side; {@link errors.ProviderError} itself stands for all that Threadmill has. */
+export type ProviderErrorClass = abstract new (message: string) => errors.ProviderError
+
 /** When another model is asked. */
 export interface FallbackOptions {
   /**
-   * Codes of errors after which the next model is asked. Default: rate limits, overload, server errors, time limits, and
-   * connections that failed or broke.
+   * Errors after which the next model is asked, by code or by class; they are stored by their codes. Default: rate limits,
+   * overload, server errors, time limits, and connections that failed or broke. (E33)
    */
-  readonly on?: readonly string[] | undefined
+  readonly on?: readonly (string | ProviderErrorClass)[] | undefined
 }
 
 /** What fallbacks follow unless they say otherwise. */
@@ -57,7 +61,41 @@ const model = z
     if (typeof given === 'string') return { model: given }
     return given.provider === undefined ? { model: given.model } : { model: given.model, provider: given.provider }
   })
-const on = z.array(z.string().min(1), { error: 'must be a list of error codes' }).min(1, 'must name an error code')
+const anError = 'must be the code of an error, or a class of ProviderError that names one'
+const errorClass = z.custom<ProviderErrorClass>(
+  (given) => isProviderErrorClass(given) && codesOf(given).length > 0,
+  anError,
+)
+const on = z
+  .array(z.union([z.string().min(1), errorClass], { error: anError }), {
+    error: 'must be a list of error codes or classes',
+  })
+  .min(1, 'must name an error')
+  .transform((given) => [...new Set(given.flatMap((one) => (typeof one === 'string' ? one : codesOf(one))))])
+
+function isProviderErrorClass(given: unknown): given is ProviderErrorClass {
+  if (typeof given !== 'function') return false
+  return given === errors.ProviderError || given.prototype instanceof errors.ProviderError
+}
+
+/** The codes of the errors that are instances of a class: a code is a property of instances, so one is made of each. */
+function codesOf(given: ProviderErrorClass): string[] {
+  const known: readonly unknown[] = Object.values(errors)
+  const classes = [...known.filter(isProviderErrorClass), given].filter(
+    (one) => one === given || one.prototype instanceof given,
+  )
+  return classes.flatMap(codeOf)
+}
+
+/** None for an abstract class, and for one of an application's whose errors need more than a message. */
+function codeOf(one: ProviderErrorClass): string[] {
+  try {
+    const { code } = Reflect.construct(one, ['']) as { readonly code?: string }
+    return code === undefined ? [] : [code]
+  } catch {
+    return []
+  }
+}
 
 /** Reads models in the order in which they are tried, with what they follow. */
 export const fallbacksSchema: z.ZodType<FallbackSettings> = z

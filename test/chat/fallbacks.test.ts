@@ -5,15 +5,18 @@ import {
   type Chat,
   defineAgent,
   type Fallback,
+  type ModelClient,
   openAiClient,
+  ProviderError,
+  RateLimitError,
   ServerError,
 } from '../../src/index.ts'
-import { cut, httpError, text } from '../../src/testing/index.ts'
+import { cut, httpError, text, toolCalls } from '../../src/testing/index.ts'
 import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
 import { errorFrom } from '../tools/rows.ts'
 import { roles, usageRows } from './support/rows.ts'
-import { freshName } from './support/tools.ts'
+import { call, freshId, freshName, recording } from './support/tools.ts'
 
 onEachDatabase('Fallbacks', (kind) => {
   const bench = useBench(kind, { claimTtlMs: 30_000 })
@@ -113,7 +116,7 @@ onEachDatabase('Fallbacks', (kind) => {
     expect(models()).to.deep.equal(['test-model', 'test-model', 'second'])
   })
 
-  it('of another provider go by its client, without what only the first one can read; one that is missing is passed over', async () => {
+  it('of another provider go by its client; one that is missing is passed over', async () => {
     await bench.script([httpError(503, 'down'), text('Other')])
     const client = openAiClient({ apiKey: 'key', baseURL: bench.model.url, provider: 'elsewhere' })
     const agent = defineAgent({
@@ -140,16 +143,119 @@ onEachDatabase('Fallbacks', (kind) => {
     expect((await usageRows(mill, chat)).map(({ provider }) => provider)).to.deep.equal(['elsewhere', 'openai'])
   })
 
+  it('of another provider are sent neither reasoning nor headers of the first, nor the first theirs (E34)', async () => {
+    await bench.script([
+      text('One', { thinking: 'own thoughts' }),
+      httpError(503, 'down'),
+      toolCalls([call('read', freshId())], { thinking: 'other thoughts' }),
+      text('Two'),
+    ])
+    const agent = defineAgent({
+      name: freshName(),
+      client: signing(openAiClient({ apiKey: 'key', baseURL: bench.model.url, provider: 'elsewhere' })),
+      retries: 0,
+      tools: [recording('read', [])],
+      headers: { 'x-tenant': 'seven' },
+      fallbacks: [{ model: 'other', provider: 'elsewhere' }],
+    })
+    const mill = await bench.connect({ agents: [agent] })
+    const chat = await mill.chats.create({ agent })
+    await chat.withModel('own', { provider: 'openai' }).ask('First')
+    await chat.ask('Second')
+    expect(models()).to.deep.equal(['own', 'own', 'other', 'own'])
+    const sent = bench.model.requests.map(({ body, headers }) => ({
+      own: JSON.stringify(body).includes('own thoughts'),
+      other: /other thoughts|of the other/.test(JSON.stringify(body)),
+      tenant: headers['x-tenant'],
+    }))
+    expect(sent).to.deep.equal([
+      { own: false, other: false, tenant: 'seven' },
+      { own: true, other: false, tenant: 'seven' },
+      { own: false, other: false, tenant: undefined },
+      { own: true, other: false, tenant: 'seven' },
+    ])
+    expect((await chat.messages())[3]?.thinkingText).to.equal('other thoughts')
+  })
+
+  it('follow errors by class as by code, and store the codes (E33)', async () => {
+    class OwnError extends RateLimitError {}
+    class NeedsMore extends ProviderError {
+      readonly code = 'own.more'
+      constructor(details: { readonly text: string }) {
+        super(details.text.trim())
+      }
+    }
+    await bench.script([httpError(400, 'bad'), text('Here'), httpError(500, 'broken')])
+    const agent = defineAgent({ name: freshName(), retries: 0 })
+    const mill = await bench.connect({ agents: [agent] })
+    const chat = await mill.chats.create({ agent })
+    chat.withFallbacks('second', { on: [OwnError, 'provider.rate_limit', BadRequestError] })
+    const on = ['provider.rate_limit', 'provider.bad_request']
+    expect((await chat.ask('Go'))?.content).to.equal('Here')
+    expect((await mill.chats.find(chat.id)).fallbacks).to.deep.equal({ models: [{ model: 'second' }], on })
+    expect(await errorFrom(() => chat.ask('Again'))).to.be.instanceOf(ServerError)
+    const any = defineAgent({ name: 'any', fallbacks: { models: ['second'], on: [ProviderError] } })
+    expect(any.fallbacks?.on).to.include.members([...on, 'provider.stream_cut', 'provider.empty_answer'])
+    expect(any.fallbacks?.on).to.not.include('argument')
+    for (const wrong of [NeedsMore, ArgumentError, Error, () => {}]) {
+      expect(() => chat.withFallbacks('second', { on: [wrong as never] })).to.throw(
+        ArgumentError,
+        /must be the code of an error, or a class/,
+      )
+    }
+  })
+
+  const throwing = [
+    { hook: 'beforeFallback', leaves: 'user', asked: 1 },
+    { hook: 'afterFallback', leaves: 'user assistant', asked: 2 },
+  ] as const
+  for (const { hook, leaves, asked } of throwing) {
+    it(`end the run where ${hook} throws, which leaves ${leaves}; the next complete goes on (E30)`, async () => {
+      await bench.script([httpError(500, 'broken'), text('Here')])
+      const agent = defineAgent({ name: freshName(), retries: 0, fallbacks: ['second'] })
+      const mill = await bench.connect({ agents: [agent] })
+      const chat = await mill.chats.create({ agent })
+      let broken = true
+      chat[hook](() => {
+        if (broken) throw new RangeError('a bug in a hook')
+      })
+      expect(await errorFrom(() => chat.ask('Go'))).to.be.instanceOf(RangeError)
+      expect([await roles(chat), models().length, await chat.running()]).to.deep.equal([leaves, asked, false])
+      broken = false
+      await chat.complete()
+      expect([await roles(chat), models().length]).to.deep.equal(['user assistant', 2])
+    })
+  }
+
   it('must name models', async () => {
     const mill = await bench.connect()
     const chat = await mill.chats.create()
-    for (const wrong of [[], [''], [7], [{ provider: 'openai' }], ['a', { on: [] }], ['a', { on: 'x' }]]) {
+    for (const wrong of [
+      [],
+      [''],
+      [7],
+      [{ provider: 'openai' }],
+      ['a', { on: [] }],
+      ['a', { on: 'x' }],
+      ['a', { on: [7] }],
+    ]) {
       expect(await errorFrom(() => chat.withFallbacks(...(wrong as [string])))).to.be.instanceOf(ArgumentError)
     }
     expect(() => defineAgent({ name: 'any', fallbacks: [7 as never] })).to.throw(ArgumentError)
     expect(chat.fallbacks).to.equal(null)
   })
 })
+
+/** A client whose calls come with a signature that only its provider can read. */
+function signing(client: ModelClient): ModelClient {
+  return {
+    ...client,
+    attempt: async (request, options) => {
+      const answer = await client.attempt(request, options)
+      return { ...answer, toolCalls: answer.toolCalls.map((one) => ({ ...one, thoughtSignature: 'of the other' })) }
+    },
+  }
+}
 
 async function firstOf(events: AsyncIterable<{ type: string }>, type: string): Promise<object> {
   for await (const event of events) if (event.type === type) return event
