@@ -4,6 +4,7 @@ import { errorFacts } from '../observability/error-facts.ts'
 import { withinLimits } from '../tools/limit.ts'
 import { errorText } from '../tools/results.ts'
 import { type Ending, parked } from './ending.ts'
+import { tellProgress } from './progress-reports.ts'
 import { chatOf, type RunContext } from './run-context.ts'
 import { openCalls } from './transcript.ts'
 
@@ -52,6 +53,7 @@ export async function pauseCall(
   const { task } = state
   if (task !== undefined) {
     run.publish({ type: 'tool.progress', toolCallId, message: task.message, value: null, total: null })
+    if (task.message !== null) await tellProgress(run, call, { message: task.message })
   }
   return true
 }

@@ -2,14 +2,14 @@ import pLimit from 'p-limit'
 import type { ToolCallRow, ToolEncoding, ToolOutcome, TranscriptMessage } from '../../models/rows.ts'
 import { toValue } from '../../models/tool-call.ts'
 import { eventToolCall } from '../events/tool-call.ts'
-import { errorFacts } from '../observability/error-facts.ts'
-import { executeTool } from '../tools/execute.ts'
+import { type ExecutionContext, executeTool } from '../tools/execute.ts'
 import { settledRequests } from '../tools/pausing.ts'
 import { interruptedCall, messageOf, wellFormed } from '../tools/results.ts'
 import { cutToLimit } from '../tools/text-limit.ts'
-import type { Tool, ToolProgress, ToolResult } from '../tools/tool.ts'
+import type { Tool, ToolResult } from '../tools/tool.ts'
 import { pauseCall } from './paused-calls.ts'
 import { type Plan, planCall, requireTools } from './plan-call.ts'
+import { ProgressReports } from './progress-reports.ts'
 import { timesRunning, withWarning } from './repetition.ts'
 import { chatOf, factsOf, type RunContext } from './run-context.ts'
 import { answeredCall, executeObserved, namesOf } from './tool-ended.ts'
@@ -120,13 +120,18 @@ async function runCall(
       return false
     }
     const result = await hookedExecution(run, call, tool, signal)
-    if (result.pause !== undefined) return await pauseCall(run, call, result.pause)
-    await commitResult(run, call, warned(run, call, result), {})
+    const changed =
+      result.pause === undefined ? await commitOwn(run, call, result) : await pauseCall(run, call, result.pause)
     if ('raise' in result) raised.push(result.raise)
-    return true
+    return changed
   } finally {
     release()
   }
+}
+
+async function commitOwn(run: RunContext, call: ToolCallRow, result: ToolResult): Promise<true> {
+  await commitResult(run, call, warned(run, call, result), {})
+  return true
 }
 
 function warned(run: RunContext, call: ToolCallRow, result: ToolResult): ToolResult {
@@ -148,32 +153,22 @@ async function hookedExecution(
   } catch (error) {
     return { outcome: 'interrupted', content: interruptedCall(call.name, messageOf(error)), raise: error }
   }
-  const context = {
+  const reports = new ProgressReports(run, call)
+  const context: ExecutionContext = {
     chat: chatOf(run),
-    progress: (progress: ToolProgress) => tellProgress(run, call, progress),
+    progress: (progress) => reports.add(progress),
     now: () => run.ports.clock.now(),
   }
   const result = await executeObserved(run, call, () =>
     executeTool(tool, { ...call, claimedBy: run.claim.claimId }, context, { signal }),
   )
-  if (!('returned' in result)) return result
   try {
-    await run.hooks.call('afterToolResult', result.returned, toValue(call))
+    await reports.told()
+    if ('returned' in result) await run.hooks.call('afterToolResult', result.returned, toValue(call))
     return result
   } catch (error) {
     return { ...result, raise: error }
   }
-}
-
-function tellProgress(run: RunContext, call: ToolCallRow, progress: ToolProgress): void {
-  const { message = null, value = null, total = null } = progress
-  run.publish({ type: 'tool.progress', toolCallId: call.toolCallId, message, value, total })
-  if (!run.hooks.has('afterToolProgress')) return
-  const fraction = value === null || total === null || total === 0 ? null : value / total
-  run.hooks.call('afterToolProgress', toValue(call), { ...progress, fraction }).catch((error: unknown) => {
-    const { id, agent } = run.chat
-    run.ports.observe({ type: 'hook.trouble', hook: 'afterToolProgress', chatId: id, agent, error: errorFacts(error) })
-  })
 }
 
 async function commitResult(

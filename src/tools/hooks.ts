@@ -31,7 +31,10 @@ export interface Hooks<Chat> {
   beforeToolCall(call: ToolCallValue, chat: Chat): unknown
   /** A tool has run; `result` is what it returned, or `{ error }` where it reported one. Not stored yet. */
   afterToolResult(result: unknown, call: ToolCallValue, chat: Chat): unknown
-  /** A running tool reported how far it is. Not waited for: what it throws is observed and changes nothing. */
+  /**
+   * A running tool, or the task that its call waits for, reported how far it is. Called with one report after the other; the tool
+   * itself goes on meanwhile, its result waits.
+   */
   afterToolProgress(call: ToolCallValue, progress: HookProgress, chat: Chat): unknown
   /** A model failed, and another one is about to be asked in its place. */
   beforeFallback(fallback: Fallback, chat: Chat): unknown
