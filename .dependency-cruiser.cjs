@@ -181,10 +181,23 @@ module.exports = {
     },
     {
       name: 'no-undeclared-package',
-      comment: 'What the library runs must be in dependencies of package.json, not in devDependencies or by chance.',
+      comment:
+        'What the library runs must be in dependencies of package.json, not in devDependencies or by chance. The client of S3 is a peer that may be left out.',
       severity: 'error',
       from: { path: '^(config|models|workers|src)/' },
-      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], dependencyTypesNot: typesOnly },
+      to: {
+        dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'],
+        dependencyTypesNot: typesOnly,
+        pathNot: '^node_modules/@aws-sdk/client-s3/',
+      },
+    },
+    onlyIn('@aws-sdk/client-s3', '^src/attachments/s3-store[.]ts$'),
+    {
+      name: 'the-client-of-s3-is-not-loaded-before-its-use',
+      comment: 'It is a peer that may be left out.',
+      severity: 'error',
+      from: {},
+      to: { path: '^node_modules/@aws-sdk/', dynamic: false, dependencyTypesNot: typesOnly },
     },
     {
       name: 'no-unresolvable-import',
