@@ -4,13 +4,13 @@ import type { Database } from './database.ts'
 
 /**
  * Where a chat stands, the first that fits: `running` (a process holds it), `failed` (given up until somebody tries again),
- * `due` (a worker should take it now), `put off` (workers lacked its agent or a tool), `wanted` (later: a delay, a retry),
- * `parked` (waits for something outside), `idle`.
+ * `due` (a worker should take it now), `put off` (workers lacked its agent or a tool), `parked` (waits for something outside,
+ * be it for so long only), `wanted` (later: a delay, a retry), `idle`.
  */
-export type ChatState = 'running' | 'failed' | 'due' | 'put off' | 'wanted' | 'parked' | 'idle'
+export type ChatState = 'running' | 'failed' | 'due' | 'put off' | 'parked' | 'wanted' | 'idle'
 
 /** Every state, in the order in which they are looked for. */
-export const chatStates: readonly ChatState[] = ['running', 'failed', 'due', 'put off', 'wanted', 'parked', 'idle']
+export const chatStates: readonly ChatState[] = ['running', 'failed', 'due', 'put off', 'parked', 'wanted', 'idle']
 
 export interface ChatTotals {
   readonly chats: Readonly<Record<ChatState, number>>
@@ -25,7 +25,7 @@ export async function chatTotals(db: Database): Promise<ChatTotals> {
     `SELECT state, COUNT(*) AS chats, MIN(wanted_at) AS oldest, ${now} AS databaseNow FROM (SELECT wanted_at, CASE ` +
       `WHEN claimed_until > ${now} THEN 'running' WHEN failure IS NOT NULL THEN 'failed' ` +
       `WHEN wanted_at <= ${now} THEN 'due' WHEN wanted_at IS NOT NULL AND put_off > 0 THEN 'put off' ` +
-      `WHEN wanted_at IS NOT NULL THEN 'wanted' WHEN parked = 1 THEN 'parked' ELSE 'idle' END AS state ` +
+      `WHEN parked = 1 THEN 'parked' WHEN wanted_at IS NOT NULL THEN 'wanted' ELSE 'idle' END AS state ` +
       `FROM ${db.tables.chats}) s GROUP BY state`,
     {},
   )

@@ -1,6 +1,7 @@
 import type { ChatState } from '../../models/overview.ts'
 import type { Bell, ChatRow, Failure, Role, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
 import type { ChatLook } from '../../models/transcript.ts'
+import { openRequests } from '../../models/waiting.ts'
 import { isPaused, isSummary, isWaiting, openCalls } from '../loop/transcript.ts'
 import { type Advice, adviceFor } from './diagnosis-advice.ts'
 
@@ -38,8 +39,8 @@ export interface WaitsFor {
   readonly toolCallId: string
   /** The tool's name. */
   readonly name: string
-  /** `approval`: somebody's decision. `result`: what the call paused on. */
-  readonly kind: 'approval' | 'result'
+  /** `approval`: somebody's decision. `answer`: one to a question of its tool. `task`: work that goes on elsewhere. */
+  readonly kind: 'approval' | 'answer' | 'task'
 }
 
 /** Why a chat moves or does not, as its rows say. Times are by the database's clock. */
@@ -142,8 +143,9 @@ function stateOf({ chat, claimed, due }: Evidence): ChatState {
   if (claimed) return 'running'
   if (chat.failure !== null) return 'failed'
   if (due) return 'due'
-  if (chat.wantedAt !== null) return chat.putOff > 0 ? 'put off' : 'wanted'
-  return chat.parked ? 'parked' : 'idle'
+  if (chat.wantedAt !== null && chat.putOff > 0) return 'put off'
+  if (chat.parked) return 'parked'
+  return chat.wantedAt === null ? 'idle' : 'wanted'
 }
 
 function claimOf({ chat, claimed, now }: Evidence): Diagnosis['claim'] {
@@ -157,6 +159,7 @@ function claimOf({ chat, claimed, now }: Evidence): Diagnosis['claim'] {
 }
 
 function waitOf(call: ToolCallRow): WaitsFor {
-  const kind = call.approval === 'pending' && !isPaused(call) ? 'approval' : 'result'
+  const paused = openRequests(call).length > 0 ? 'answer' : 'task'
+  const kind = isPaused(call) ? paused : 'approval'
   return { toolCallId: call.toolCallId, name: call.name, kind }
 }

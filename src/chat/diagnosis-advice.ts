@@ -6,10 +6,10 @@ import type { Evidence, WaitsFor } from './diagnose.ts'
 /** What to do about a chat. `text` says it in words, with the command where there is one. */
 export interface Advice {
   /**
-   * `nothing`: it is as it should be. `decide`: approve or deny calls. `finish`: the results of calls come from outside.
+   * `nothing`: it is as it should be. `decide`: approve or deny calls. `answer`: answer questions of calls, or decline.
    * `start-worker`: no process can run it. `enqueue`: nobody asked for it to be run. `retry`: it was given up.
    */
-  readonly act: 'nothing' | 'decide' | 'finish' | 'start-worker' | 'enqueue' | 'retry'
+  readonly act: 'nothing' | 'decide' | 'answer' | 'start-worker' | 'enqueue' | 'retry'
   /** The same for a person, with the command where there is one. */
   readonly text: string
 }
@@ -95,9 +95,9 @@ function startWorker(chat: Evidence['chat'], more?: string): Advice {
   return { act: 'start-worker', text: `start a worker${agent}${more === undefined ? '' : `; ${more}`}` }
 }
 
-function waiting(waitsFor: readonly WaitsFor[], { queued }: Evidence): Finding {
+function waiting(waitsFor: readonly WaitsFor[], { chat, queued }: Evidence): Finding {
   const approvals = waitsFor.filter(({ kind }) => kind === 'approval')
-  const results = waitsFor.filter(({ kind }) => kind === 'result')
+  const questions = waitsFor.filter(({ kind }) => kind === 'answer')
   const held =
     queued.total === 0
       ? ''
@@ -108,12 +108,16 @@ function waiting(waitsFor: readonly WaitsFor[], { queued }: Evidence): Finding {
       advice: { act: 'decide', text: `approve or deny ${approvals.map(({ toolCallId }) => toolCallId).join(', ')}` },
     }
   }
+  if (questions.length > 0) {
+    const ids = questions.map(({ toolCallId }) => toolCallId).join(', ')
+    return {
+      why: `It waits for an answer to ${named(questions)}.${held}`,
+      advice: { act: 'answer', text: `answer or decline what ${ids} asks` },
+    }
+  }
   return {
-    why: `It waits for the result of ${named(results)}.${held}`,
-    advice: {
-      act: 'finish',
-      text: `see to it that ${results.map(({ toolCallId }) => toolCallId).join(', ')} gets its result`,
-    },
+    why: `It waits for what ${named(waitsFor)} began elsewhere.${held}`,
+    advice: nothing(`a worker looks how it stands at ${time(chat.wantedAt)}`),
   }
 }
 

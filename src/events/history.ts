@@ -12,9 +12,13 @@ export interface RowsOfChat {
   readonly queue: readonly QueuedMessageRow[]
 }
 
-/** Whether nobody runs the chat and nobody wants it run. A claim that lapsed is a dead worker's: another goes on. */
-export function isAtRest({ chat }: ChatLook): boolean {
-  return chat.claimedBy === null && chat.wantedAt === null
+/**
+ * Whether nobody runs the chat and nobody wants it run, or only later, since what it waits for may not come. A claim that lapsed
+ * is a dead worker's: another goes on. (E48)
+ */
+export function isAtRest({ chat, due }: Pick<ChatLook, 'chat' | 'due'>): boolean {
+  if (chat.claimedBy !== null) return false
+  return chat.wantedAt === null || (chat.parked && !due && chat.putOff === 0)
 }
 
 /** What the rows say has happened, in the order in which it did: as much as events would have told. */

@@ -55,6 +55,8 @@ function message(position: number, role: Role, toolCalls: ToolCallRow[] = []): T
 const call = (id: string, given: Partial<ToolCallRow> = {}) => storedCall({ id, toolCallId: id, ...given })
 const pending = (id: string) => call(id, { approval: 'pending' })
 const paused = (id: string) => call(id, { name: 'research', mcpState: { task: { id: 't1' } } })
+const questioning = (id: string) =>
+  call(id, { name: 'research', mcpState: { requests: [{ key: 'k', message: '?', fields: [], expiresAt: null }] } })
 const asks = (...calls: ToolCallRow[]) => [message(0, 'user'), message(1, 'assistant', calls)]
 const owed = [message(0, 'user')]
 const answered = [message(0, 'user'), message(1, 'assistant')]
@@ -218,13 +220,25 @@ const table: Record<ChatState, readonly Line[]> = {
       ],
     },
     {
-      when: 'a call paused on something outside',
-      chat: { parked: true },
+      when: 'a call waits for a task, which is looked at by itself',
+      chat: { parked: true, wantedAt: from(60) },
       transcript: asks(paused('p')),
-      act: 'finish',
-      why: /the result of research \(p\)/,
-      text: /p gets its result$/,
-      waitsFor: [{ toolCallId: 'p', name: 'research', kind: 'result' }],
+      act: 'nothing',
+      why: /what research \(p\) began elsewhere/,
+      text: /^nothing: a worker looks how it stands at 2026-03-01T12:01:00\.000Z$/,
+      waitsFor: [{ toolCallId: 'p', name: 'research', kind: 'task' }],
+    },
+    {
+      when: 'a call asks its user something, for so long only',
+      chat: { parked: true, wantedAt: from(60) },
+      transcript: asks(questioning('q'), paused('p')),
+      act: 'answer',
+      why: /an answer to research \(q\)\.$/,
+      text: /^answer or decline what q asks$/,
+      waitsFor: [
+        { toolCallId: 'q', name: 'research', kind: 'answer' },
+        { toolCallId: 'p', name: 'research', kind: 'task' },
+      ],
     },
     {
       when: 'everything was decided without waking it',

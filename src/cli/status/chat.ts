@@ -26,7 +26,7 @@ export async function showChat(cli: Cli, settings: Settings, chatId: string, opt
 /** How a chat stands, for a script. */
 export function exitCodeFor({ state, advice }: Diagnosis): ExitCode {
   if (state === 'failed') return exitCodes.failed
-  return advice.act === 'decide' ? exitCodes.waiting : exitCodes.ok
+  return advice.act === 'decide' || advice.act === 'answer' ? exitCodes.waiting : exitCodes.ok
 }
 
 /** What is known of a chat, a line each. */
