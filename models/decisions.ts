@@ -1,11 +1,10 @@
 import type { Transaction } from 'sequelize'
 import { argumentsHash } from './arguments-hash.ts'
 import { audit } from './audit.ts'
-import { selectList, toolCallColumns } from './columns.ts'
 import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
 import type { Approval, JsonObject, ToolCallRow } from './rows.ts'
-import { readToolCall } from './transcript.ts'
+import { findToolCall } from './transcript.ts'
 import { pauseOf, type RequestState } from './waiting.ts'
 import { wakeUp } from './wishes.ts'
 
@@ -60,7 +59,8 @@ export async function decide(db: Database, decision: Decision, transaction: Tran
     return { outcome: 'changed', call }
   }
   const { approval, by, reason } = decision
-  const edited = decision.arguments ?? call.editedArguments
+  // A denied call runs with nothing, and the model must not be told otherwise.
+  const edited = approval === 'denied' ? null : (decision.arguments ?? call.editedArguments)
   const rows = await db.write(
     `UPDATE ${db.tables.toolCalls} SET approval = $approval, decided_by = $by, decision_reason = $reason, ` +
       `edited_arguments = $edited, asked_at = NULL, expires_at = NULL, updated_at = ${db.dialect.now} ` +
@@ -133,24 +133,4 @@ async function wake(db: Database, chatId: string, wanted: boolean, transaction: 
     { chatId },
     transaction,
   )
-}
-
-const longestId = 255
-
-/** A call of one chat by either of its ids; null where the chat has none such. */
-export async function findToolCall(
-  db: Database,
-  chatId: string,
-  call: string,
-  transaction?: Transaction,
-): Promise<ToolCallRow | null> {
-  // No id is longer, and a statement may not be of any length.
-  if (call.length > longestId) return null
-  const [raw] = await db.read(
-    `SELECT ${selectList(toolCallColumns, 't')} FROM ${db.tables.toolCalls} t ` +
-      'WHERE t.chat_id = $chatId AND (t.id = $call OR t.tool_call_id = $call)',
-    { chatId, call },
-    transaction,
-  )
-  return raw === undefined ? null : readToolCall(db, raw)
 }

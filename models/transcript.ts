@@ -135,6 +135,26 @@ export async function readToolCalls(db: Database, messageId: string): Promise<To
   return rows.map((raw) => readToolCall(db, raw))
 }
 
+const longestId = 255
+
+/** A call of one chat by either of its ids; null where the chat has none such. */
+export async function findToolCall(
+  db: Database,
+  chatId: string,
+  call: string,
+  transaction?: Transaction,
+): Promise<ToolCallRow | null> {
+  // No id is longer, and a statement may not be of any length.
+  if (call.length > longestId) return null
+  const [raw] = await db.read(
+    `SELECT ${selectList(toolCallColumns, 't')} FROM ${db.tables.toolCalls} t ` +
+      'WHERE t.chat_id = $chatId AND (t.id = $call OR t.tool_call_id = $call)',
+    { chatId, call },
+    transaction,
+  )
+  return raw === undefined ? null : readToolCall(db, raw)
+}
+
 /** The queue, oldest first. */
 export async function readQueue(db: Database, chatId: string, transaction?: Transaction): Promise<QueuedMessageRow[]> {
   const rows = await db.read(

@@ -63,17 +63,28 @@ export function pauseOf({ mcpState }: Pick<ToolCallRow, 'mcpState'>): PauseState
   return (mcpState ?? {}) as PauseState
 }
 
-export function openRequests(call: Pick<ToolCallRow, 'mcpState'>): RequestState[] {
+/** The questions that wait for an answer. Of a call that was denied none does. */
+export function openRequests(call: Pick<ToolCallRow, 'mcpState' | 'approval'>): RequestState[] {
+  if (call.approval === 'denied') return []
   return (pauseOf(call).requests ?? []).filter((request) => request.answer === undefined && request.declined !== true)
+}
+
+/** The questions of a pause that were open, by these keys, and are no longer. */
+export function newlyClosed({ requests = [] }: PauseState, seen: readonly string[]): RequestState[] {
+  return requests.filter(
+    ({ key, answer, declined }) => seen.includes(key) && (answer !== undefined || declined === true),
+  )
 }
 
 /** When somebody should look at a waiting call again; null = when something is decided. */
 export function dueOf(call: Pick<ToolCallRow, 'mcpState' | 'approval' | 'expiresAt'>): Date | null {
   const { task } = pauseOf(call)
+  const open = openRequests(call)
   const times = [
     ...(call.approval === 'pending' && call.expiresAt !== null ? [call.expiresAt] : []),
-    ...openRequests(call).flatMap(({ expiresAt }) => (expiresAt === null ? [] : [new Date(expiresAt)])),
-    ...(task === undefined ? [] : [new Date(task.nextPollAt)]),
+    ...open.flatMap(({ expiresAt }) => (expiresAt === null ? [] : [new Date(expiresAt)])),
+    // Whose look asked for something is looked at again with the answer.
+    ...(task === undefined || open.length > 0 ? [] : [new Date(task.nextPollAt)]),
   ]
   return times.length === 0 ? null : new Date(Math.min(...times.map((time) => time.getTime())))
 }

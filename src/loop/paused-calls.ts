@@ -1,7 +1,9 @@
 import type { ToolCallRow } from '../../models/rows.ts'
-import { dueOf, openRequests, pauseOf } from '../../models/waiting.ts'
+import type { NewPause } from '../../models/turns.ts'
+import { dueOf, newlyClosed, openRequests, pauseOf } from '../../models/waiting.ts'
 import { errorFacts } from '../observability/error-facts.ts'
 import { withinLimits } from '../tools/limit.ts'
+import { settledRequests } from '../tools/pausing.ts'
 import { errorText } from '../tools/results.ts'
 import { type Ending, parked } from './ending.ts'
 import { tellProgress } from './progress-reports.ts'
@@ -26,25 +28,38 @@ export function parkedEnding(run: RunContext): Ending {
 export function isDuePause(run: RunContext, call: ToolCallRow): boolean {
   const { task } = pauseOf(call)
   const now = run.ports.clock.now().getTime()
-  if (task !== undefined) {
+  const open = openRequests(call)
+  if (task !== undefined && open.length === 0) {
     if (run.consulted.has(call.id)) return false
     return run.order.by === 'caller' || Date.parse(task.nextPollAt) <= now
   }
-  return openRequests(call).some(({ expiresAt }) => expiresAt !== null && Date.parse(expiresAt) <= now)
+  return open.some(({ expiresAt }) => expiresAt !== null && Date.parse(expiresAt) <= now)
 }
 
-/** Stores what a call waits on, and tells whoever watches. Returns false where it has its result by now. */
+/** Settles the questions of a call that nobody answered in time. False = somebody did after all: look again. (E45) */
+export async function expireQuestions(run: RunContext, call: ToolCallRow, reason: string): Promise<boolean> {
+  const settled = settledRequests(call, run.ports.clock.now())
+  if (settled === null) return true
+  const seen = openRequests(call).map(({ key }) => key)
+  if (!(await pauseCall(run, call, settled, { reason, seen }))) return false
+  for (const { key, answer } of newlyClosed(settled, seen)) {
+    run.publish({ type: 'input.answered', toolCallId: call.toolCallId, key, declined: answer === undefined })
+  }
+  return true
+}
+
+/** Stores what a call waits on, and tells whoever watches. False = it has its result by now, or somebody answered meanwhile. */
 export async function pauseCall(
   run: RunContext,
   call: ToolCallRow,
   state: ReturnType<typeof pauseOf>,
-  expired?: string,
+  expired?: NewPause['expired'],
 ): Promise<boolean> {
   const pause = { id: call.id, state, ...(expired === undefined ? {} : { expired }) }
   const known = new Set(openRequests(call).map(({ key }) => key))
+  run.fresh = false
   if (!(await run.ports.rows.pauseToolCall(run.claim, pause))) return false
   Object.assign(call, { mcpState: state, claimedBy: null, claimedUntil: null, startedAt: null })
-  run.fresh = false
   const { toolCallId, name } = call
   for (const { key, message, fields } of openRequests(call)) {
     if (known.has(key)) continue

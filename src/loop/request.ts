@@ -88,10 +88,10 @@ function round(message: TranscriptMessage, results: ReadonlyMap<string, Transcri
   return [assistant, ...answers]
 }
 
-/** The model sees its own arguments, so it is told of those that the tool got in their place. */
+/** The model sees its own arguments, so it is told of those in their place; whether the call ran with them its result says. */
 function editedNote({ editedArguments }: ToolCallRow): string {
   if (editedArguments === null) return ''
-  return `\n\nA person changed the arguments of this call. It ran with: ${stringify(editedArguments)}`
+  return `\n\nA person changed the arguments of this call to: ${stringify(editedArguments)}`
 }
 
 function requestToolCall(call: ToolCallRow): RequestToolCall {

@@ -3,11 +3,10 @@ import type { ToolCallRow, ToolEncoding, ToolOutcome, TranscriptMessage } from '
 import { toValue } from '../../models/tool-call.ts'
 import { eventToolCall } from '../events/tool-call.ts'
 import { type ExecutionContext, executeTool } from '../tools/execute.ts'
-import { settledRequests } from '../tools/pausing.ts'
 import { interruptedCall, messageOf, wellFormed } from '../tools/results.ts'
 import { cutToLimit } from '../tools/text-limit.ts'
 import type { Tool, ToolResult } from '../tools/tool.ts'
-import { pauseCall } from './paused-calls.ts'
+import { cancelTasks, expireQuestions, pauseCall } from './paused-calls.ts'
 import { type Plan, planCall, requireTools } from './plan-call.ts'
 import { ProgressReports } from './progress-reports.ts'
 import { timesRunning, withWarning } from './repetition.ts'
@@ -31,8 +30,7 @@ export async function runTools(
     const plans: Plan[] = []
     for (const call of calls) {
       run.consulted.add(call.id)
-      const settled = settledRequests(call, run.ports.clock.now())
-      if (settled !== null) await pauseCall(run, call, settled, notInTime)
+      if (!(await expireQuestions(run, call, notInTime))) continue
       plans.push(await planCall(run, message, call, stop.signal))
     }
     let changed = 0
@@ -50,6 +48,8 @@ export async function runTools(
 
 async function answer(run: RunContext, plan: Plan & { kind: 'answer' }): Promise<number> {
   const { call, outcome, content } = plan
+  // What it began elsewhere ends with it. (E46)
+  if (outcome === 'denied') await cancelTasks(run, [call])
   const bound = plan.approval === undefined ? {} : { approval: plan.approval }
   if (!(await commitResult(run, call, plan, bound))) return 0
   run.ports.observe(answeredCall(run, call, outcome, content))

@@ -86,8 +86,12 @@ export function isWaiting(call: ToolCallRow): boolean {
   return call.approval === 'pending' || isPaused(call)
 }
 
-/** A call waits on a task, or on a question that has no answer yet; once all of them have one it can go on. */
+/**
+ * A call waits on a task, or on a question that has no answer yet; once all of them have one it can go on. One that was denied
+ * waits for nothing.
+ */
 export function isPaused(call: ToolCallRow): boolean {
+  if (call.approval === 'denied') return false
   return pauseOf(call).task !== undefined || openRequests(call).length > 0
 }
 

@@ -30,7 +30,14 @@ const field = z.strictObject({
 })
 const askSchema = z.strictObject({
   message: z.string().min(1),
-  fields: z.array(field).min(1),
+  fields: z
+    .array(
+      field.refine((one) => one.default == null || fits(one as InputField, one.default), {
+        error: 'the default is none of the values that the field takes',
+      }),
+    )
+    .min(1)
+    .refine((fields) => new Set(fields.map(({ name }) => name)).size === fields.length, 'two fields have one name'),
   key: word.optional(),
   expiresMs: z.int().min(1).optional(),
   onExpired: z.enum(['decline', 'default']).optional(),
@@ -73,7 +80,11 @@ export class Asking {
       expiresAt: later(this.#now(), given.expiresMs),
       onExpired: given.onExpired ?? 'decline',
     }
-    this.pause = new Pause(key, { requests: known === undefined ? [...requests, request] : requests })
+    // Beside what was asked before in this execution: a tool may ask several things at once.
+    const { requests: open = requests, task } = this.pause?.state ?? pauseOf(this.#call)
+    const isOpen = open.some((one) => one.key === key)
+    const state = { requests: isOpen ? open : [...open, request], ...(task === undefined ? {} : { task }) }
+    this.pause = new Pause(key, state)
     throw this.pause
   }
 

@@ -326,7 +326,7 @@ onEachDatabase('A call that waits', (kind) => {
       const row = await lastCall(chat)
       expect([row.arguments, row.editedArguments]).to.deep.equal([{ cents: 900 }, { cents: 100 }])
       const sent = bench.model.requests[1]?.messages.at(-1)?.content
-      expect(sent).to.match(/^\n\nA person changed the arguments of this call\. It ran with: \{"cents":100\}$/)
+      expect(sent).to.match(/^\n\nA person changed the arguments of this call to: \{"cents":100\}$/)
       expect((await chat.decisions())[0]?.value).to.deep.equal({ cents: 100 })
     })
 

@@ -2,6 +2,7 @@ import { type ClaimKey, claimLost, type WishAfter } from '../../models/claims.ts
 import type { CompactWishAfter, MeasuredContext } from '../../models/compaction.ts'
 import type { ChatRow, ToolCallRow } from '../../models/rows.ts'
 import { freshCallId, type NewResult } from '../../models/turns.ts'
+import { openRequests } from '../../models/waiting.ts'
 import type { RowsPort } from '../../src/loop/ports.ts'
 import { isClaimed, type MemoryTables } from './tables.ts'
 
@@ -87,10 +88,12 @@ function calls(tables: MemoryTables): CallRows {
       if (interrupted) Object.assign(call, { claimedBy: null, claimedUntil: null })
       return true
     },
-    async pauseToolCall(key, { id, state }) {
+    async pauseToolCall(key, { id, state, expired }) {
       fence(tables, key)
       const call = tables.toolCall(id)
       if (call === null || call.resultId !== null) return false
+      const open = openRequests(call).map((request) => request.key)
+      if (expired !== undefined && !expired.seen.every((one) => open.includes(one))) return false
       Object.assign(call, { mcpState: state, claimedBy: null, claimedUntil: null, startedAt: null })
       return true
     },
