@@ -55,7 +55,7 @@ onEachDatabase('A tool turn in one run', (kind) => {
       const events = commands.filter((name) => name === 'xadd' || name === 'pexpire')
       // One look a second for a cancel, however many chats run: on a slow machine the turn lasts long enough for some.
       const ofTheTurn = statements.filter((sql) => !/^SELECT id FROM \S+ WHERE id IN .* cancel_turn = turn$/.test(sql))
-      expect(ofTheTurn, ofTheTurn.join("\n")).to.have.length(30)
+      expect(ofTheTurn, ofTheTurn.join('\n')).to.have.length(30)
       expect(commands.length - events.length).to.be.at.most(30)
       // Ten events, the text in as many pieces as it has chunks at most, and how long the stream is to live, twice.
       expect(events.length).to.be.within(12, 16)
