@@ -1,4 +1,5 @@
 import type { ChatCompletionCreateParams } from 'openai/resources/chat/completions'
+import { hasLogin } from '../../config/base-url.ts'
 import type { JsonObject } from '../../models/rows.ts'
 import { ConfigurationError } from '../errors.ts'
 import { readAnswerStream } from './answer-stream.ts'
@@ -90,7 +91,7 @@ async function send(
   let failure: unknown
   const fetch = async (input: string | URL | Request, init?: RequestInit) => {
     try {
-      return await fetchSuccess(options, input, init)
+      return await fetchSuccess(options, attempt, input, init)
     } catch (error) {
       failure = error
       throw error
@@ -105,16 +106,16 @@ async function send(
     return await limits.wait(sdk.chat.completions.create(body, settings).asResponse())
   } catch (error) {
     limits.signal.throwIfAborted()
-    throw failure ?? unsendable(error, [options.apiKey, ...Object.values(attempt.headers ?? {})])
+    throw failure ?? unsendable(error, secretsOf(options, attempt))
   }
 }
 
 async function fetchSuccess(
   options: OpenAiClientOptions,
+  attempt: AttemptOptions,
   input: string | URL | Request,
   init: RequestInit | undefined,
 ): Promise<Response> {
-  const secrets = [options.apiKey]
   let response: Response
   try {
     response = await (options.fetch ?? globalThis.fetch)(input, init)
@@ -123,7 +124,10 @@ async function fetchSuccess(
   }
   if (response.ok) return response
   const body = await response.text().catch(() => '')
-  throw httpError({ status: response.status, headers: response.headers, body }, { secrets })
+  throw httpError(
+    { status: response.status, headers: response.headers, body },
+    { secrets: secretsOf(options, attempt) },
+  )
 }
 
 async function read(
@@ -134,13 +138,19 @@ async function read(
   limits: AttemptLimits,
 ): Promise<Answer> {
   const requestId = requestIdOf(response.headers)
-  const context = { secrets: [options.apiKey], ...(requestId === undefined ? {} : { requestId }) }
+  const context = { secrets: secretsOf(options, attempt), ...(requestId === undefined ? {} : { requestId }) }
   return readAnswerStream(response.body, new AnswerReader(context), {
     streaming: request.streaming,
     attempt,
     limits,
     context,
   })
+}
+
+/** What a provider may not say back to us: the key, and headers, which may hold another one, behind a word such as `Bearer`. */
+function secretsOf({ apiKey }: OpenAiClientOptions, { headers = {} }: AttemptOptions): readonly string[] {
+  const values = Object.values(headers)
+  return [apiKey, ...values, ...values.map((value) => value.slice(value.indexOf(' ') + 1))]
 }
 
 /** What the SDK throws before it sends anything quotes headers, so it is not kept as the cause. */
@@ -180,5 +190,10 @@ function checkOptions({ apiKey, baseURL }: OpenAiClientOptions): void {
   }
   if (baseURL !== undefined && !(URL.canParse(baseURL) && /^https?:/i.test(baseURL))) {
     throw new ConfigurationError('The base URL of the provider is not an http or https URL.')
+  }
+  if (baseURL !== undefined && hasLogin(baseURL)) {
+    throw new ConfigurationError(
+      'The base URL of the provider holds a user name or a password, which no request can carry: send them as a header.',
+    )
   }
 }

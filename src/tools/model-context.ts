@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { hasLogin } from '../../config/base-url.ts'
 import type { ModelAccess, ModelClient } from '../providers/provider.ts'
 import { headersSchema } from './headers.ts'
 
@@ -16,7 +17,10 @@ export interface ModelContext extends ModelAccess {
 /** Checks what an application gave. Its messages hold no values. */
 export const modelContextSchema: z.ZodType<ModelContext> = z.strictObject({
   apiKey: z.string('must be a text').min(1, 'must not be empty').optional(),
-  baseURL: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
+  baseURL: z
+    .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+    .refine((url) => !hasLogin(url), 'must hold no user name or password')
+    .optional(),
   organization: z.string('must be a text').min(1, 'must not be empty').optional(),
   project: z.string('must be a text').min(1, 'must not be empty').optional(),
   headers: headersSchema.optional(),

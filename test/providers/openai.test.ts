@@ -59,6 +59,10 @@ describe('A client for Chat Completions', () => {
         .with.property('message')
         .not.contain('sk-1')
       expect(() => openAiClient({ apiKey: 'k', baseURL: 'localhost:80' })).to.throw(ConfigurationError)
+      expect(() => openAiClient({ apiKey: 'k', baseURL: 'http://me:hush@localhost:80' }))
+        .to.throw(ConfigurationError)
+        .with.property('message')
+        .not.contain('hush')
     })
   })
 
