@@ -1,5 +1,7 @@
 import { type Association, Model, type ModelStatic, type Sequelize } from 'sequelize'
+import { ArgumentError } from '../src/errors.ts'
 import { idColumn, idReference, jsonColumn, numberColumn, textColumn, timeColumn, wordColumn } from './attributes.ts'
+import { boundaryWords, cacheBoundaryOf } from './cache-boundary.ts'
 import { defineTable, type OwnParts } from './define.ts'
 import type { MessageExtension } from './extension.ts'
 import type { Json, JsonObject, MessageRow, Role, ToolCallRow, ToolEncoding, UsageRow } from './rows.ts'
@@ -67,7 +69,10 @@ export interface MessageRecord
   tokens(): Promise<ChatTokens>
   /** USD of all attempts that led to it; null where any is unknown. */
   cost(): Promise<ChatCost>
-  /** Marks it as the end of a part of the prompt that the provider is to keep in its cache; `ttl` as `5m` or `1h`. */
+  /**
+   * Marks it as the end of a part of the prompt that the provider is to keep in its cache; `ttl` as `5m` or `1h`.
+   * @throws {ArgumentError} for another `ttl`.
+   */
   cacheUntilHere(options?: {
     /** How long it is to be kept, in the provider's words. */
     readonly ttl?: string
@@ -144,8 +149,11 @@ class MessageModel extends Model<MessageRow, Partial<MessageRow>> {
     return sumCost(await this.related<UsageRow>('usages', { messageId: this.row.id }))
   }
 
-  async cacheUntilHere({ ttl }: { readonly ttl?: string } = {}): Promise<this> {
-    return this.update({ cacheBoundary: ttl === undefined ? true : { ttl } })
+  async cacheUntilHere(options: { readonly ttl?: string } = {}): Promise<this> {
+    const cacheBoundary = cacheBoundaryOf(options)
+    if (cacheBoundary !== null) return this.update({ cacheBoundary })
+    const { chatId } = this.row
+    throw new ArgumentError(`cacheUntilHere ${boundaryWords} (chat ${chatId}).`, { chatId })
   }
 
   cachedUntilHere(): boolean {

@@ -199,7 +199,7 @@ export class Chat extends ChatRequests {
    * @throws {ArgumentError} for a chat without messages, or another `ttl`.
    */
   async cacheUntilHere(options: { readonly ttl?: string } = {}): Promise<this> {
-    const boundary = this.pending.boundary(options.ttl === undefined ? true : { ttl: options.ttl }) ?? true
+    const boundary = this.pending.boundary(options)
     const { db } = this.deps
     await this.storePending(async (pending, transaction) => {
       const { chat } = await lockChat(db, this.id, transaction)

@@ -1,10 +1,12 @@
 import type { Transaction } from 'sequelize'
 import * as z from 'zod'
 import { fateOf } from '../../config/transaction.ts'
+import { boundaryWords, cacheBoundaryOf } from '../../models/cache-boundary.ts'
 import { newMessage } from '../../models/new-message.ts'
 import type { CacheBoundary, ChatRow, ChatSettings, TranscriptMessage } from '../../models/rows.ts'
 import { type Instruction, instructionOf, type PendingSettings } from '../../models/settings.ts'
 import { ArgumentError, InvalidToolChoiceError } from '../errors.ts'
+import type { Caller } from '../loop/run-context.ts'
 import { problemsOf } from '../tools/compaction-options.ts'
 import {
   isChoiceWord,
@@ -32,10 +34,13 @@ interface Changes {
 const none: Changes = { appended: [] }
 
 /** System messages of one object alone: behind the stored ones, or in place of them. */
-type OwnInstructions = { readonly texts: readonly string[]; readonly append: boolean }
+type OwnInstructions = NonNullable<Caller['instructions']>
 
 const persistSchema = z.strictObject({ persist: z.boolean().optional() })
-const boundarySchema = z.strictObject({ ttl: z.string().regex(/^[1-9][0-9]*[smhd]$/) })
+const instructionOptions = persistSchema.extend({
+  append: z.boolean().optional(),
+  cacheUntilHere: z.union([z.boolean(), z.looseObject({})]).optional(),
+})
 
 /** What was configured on a chat object and is not stored yet. */
 export class PendingConfiguration {
@@ -101,38 +106,40 @@ export class PendingConfiguration {
   }
 
   setInstructions(text: string | null, options: InstructionOptions): void {
-    const { append = false, persist = true, cacheUntilHere = false } = options
+    const parsed = instructionOptions.safeParse(options)
+    if (!parsed.success) throw this.#bad('withInstructions takes { append, persist, cacheUntilHere } as its options')
+    const { append = false, persist = true, cacheUntilHere = false } = parsed.data
     if (text !== null && typeof text !== 'string') throw this.#bad('withInstructions takes a text or null')
     if (text !== null && !isWithinLimit(text)) {
       throw this.#bad(`withInstructions takes ${TEXT_LIMIT_BYTES} bytes of text at most`)
     }
-    const boundary = this.boundary(cacheUntilHere)
-    if (!persist) {
-      this.#setOwnInstructions(text, append, boundary)
-      return
-    }
-    const instruction = text === null ? [] : [{ content: text, cacheBoundary: boundary }]
-    const { replaced, appended, ...others } = this.#changes
-    this.#changes =
-      append && text !== null
-        ? { ...this.#changes, appended: [...appended, ...instruction] }
-        : { ...others, replaced: instruction, appended: [] }
+    const cacheBoundary = typeof cacheUntilHere === 'boolean' ? cacheUntilHere || null : this.boundary(cacheUntilHere)
+    const instruction = text === null ? null : { content: text, cacheBoundary }
+    if (persist) this.#setStoredInstructions(instruction, append)
+    else this.#setOwnInstructions(instruction, append)
   }
 
-  #setOwnInstructions(text: string | null, append: boolean, boundary: CacheBoundary | null): void {
-    if (boundary !== null) throw this.#bad('cacheUntilHere needs instructions that are stored')
+  #setStoredInstructions(instruction: Instruction | null, append: boolean): void {
+    const { replaced, appended, ...others } = this.#changes
+    this.#changes =
+      append && instruction !== null
+        ? { ...this.#changes, appended: [...appended, instruction] }
+        : { ...others, replaced: instruction === null ? [] : [instruction], appended: [] }
+  }
+
+  #setOwnInstructions(instruction: Instruction | null, append: boolean): void {
     const before = this.#ownInstructions
-    if (text === null) this.#ownInstructions = null
-    else if (append) this.#ownInstructions = { texts: [...(before?.texts ?? []), text], append: before?.append ?? true }
-    else this.#ownInstructions = { texts: [text], append: false }
+    if (instruction === null) this.#ownInstructions = null
+    else if (append) {
+      this.#ownInstructions = { said: [...(before?.said ?? []), instruction], append: before?.append ?? true }
+    } else this.#ownInstructions = { said: [instruction], append: false }
   }
 
   /** What a boundary of the prompt cache is stored as. @throws {ArgumentError} */
-  boundary(given: CacheBoundary | false): CacheBoundary | null {
-    if (typeof given === 'boolean') return given || null
-    const parsed = boundarySchema.safeParse(given)
-    if (!parsed.success) throw this.#bad('cacheUntilHere takes true, false or { ttl }, as { ttl: "1h" }')
-    return parsed.data
+  boundary(options: unknown): CacheBoundary {
+    const boundary = cacheBoundaryOf(options)
+    if (boundary === null) throw this.#bad(`cacheUntilHere ${boundaryWords}`)
+    return boundary
   }
 
   /** Checks a setting and keeps it: to be stored, or for this object alone. Null: nothing is said. */
@@ -152,7 +159,11 @@ export class PendingConfiguration {
   setToolOptions(given: ToolOptionsInput | null, options: PersistOptions, known: ReadonlySet<string> | null): void {
     const persist = this.#persists(options)
     const parsed = toolOptionsInput.nullable().safeParse(given)
-    if (!parsed.success) throw this.#bad(`withToolOptions can't take this: ${problemsOf(parsed.error)}`)
+    if (!parsed.success) {
+      const problem = `withToolOptions can't take this: ${problemsOf(parsed.error)} (chat ${this.#chatId}).`
+      const onlyChoice = parsed.error.issues.every(({ path }) => path[0] === 'choice')
+      throw new (onlyChoice ? InvalidToolChoiceError : ArgumentError)(problem, { chatId: this.#chatId })
+    }
     this.#requireChoice(parsed.data?.choice ?? undefined, known)
     if (persist) this.#set('toolOptions', toolOptionsWith(this.#settings.toolOptions, parsed.data))
     // What is stored now counts, so the object has none of its own of the same name; the others it keeps.

@@ -23,10 +23,9 @@ export function requestMessages(
   const stored = transcript.filter((message) => message.role === 'system')
   const said: RequestMessage[] =
     stored.length > 0
-      ? stored.map((message) => ({ role: 'system', content: message.content ?? '', ...boundary(message) }))
-      : systemMessages(instructions === null ? [] : [instructions])
-  const messages =
-    own === null || own.append ? [...said, ...systemMessages(own?.texts ?? [])] : systemMessages(own.texts)
+      ? systemMessages(stored)
+      : systemMessages(instructions === null ? [] : [{ content: instructions, cacheBoundary: null }])
+  const messages = [...(own === null || own.append ? said : []), ...systemMessages(own?.said ?? [])]
   const summary = newestSummary(transcript)
   // As the user's, which every protocol takes in first place.
   if (summary !== null) messages.push({ role: 'user', content: `${summaryHeading}${summary.content ?? ''}` })
@@ -40,8 +39,10 @@ export function requestMessages(
 
 const summaryHeading = 'Summary of the conversation so far:\n\n'
 
-function systemMessages(texts: readonly string[]): RequestMessage[] {
-  return texts.map((content) => ({ role: 'system', content }))
+type Said = Pick<TranscriptMessage, 'content' | 'cacheBoundary'>
+
+function systemMessages(said: readonly Said[]): RequestMessage[] {
+  return said.map((one) => ({ role: 'system', content: one.content ?? '', ...boundary(one) }))
 }
 
 function question(message: TranscriptMessage): RequestMessage {
@@ -50,7 +51,7 @@ function question(message: TranscriptMessage): RequestMessage {
   return { role: 'user', content: content ?? '', ...files, ...boundary(message) }
 }
 
-function boundary({ cacheBoundary }: TranscriptMessage): Pick<RequestMessage, 'cacheUntilHere'> {
+function boundary({ cacheBoundary }: Pick<TranscriptMessage, 'cacheBoundary'>): Pick<RequestMessage, 'cacheUntilHere'> {
   return cacheBoundary === null ? {} : { cacheUntilHere: cacheBoundary }
 }
 

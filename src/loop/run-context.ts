@@ -10,6 +10,7 @@ import type {
   QueuedMessageRow,
   TranscriptMessage,
 } from '../../models/rows.ts'
+import type { Instruction } from '../../models/settings.ts'
 import type { ChatLook } from '../../models/transcript.ts'
 import type { NewMessage } from '../../models/turns.ts'
 import type { AttachmentConverter } from '../attachments/convert.ts'
@@ -83,7 +84,7 @@ export interface Caller {
   /** Settings that are not to be stored; they beat those that are. */
   readonly settings: ChatSettings
   /** System messages that are not to be stored: behind the stored ones, or in place of them. */
-  readonly instructions: { readonly texts: readonly string[]; readonly append: boolean } | null
+  readonly instructions: { readonly said: readonly Instruction[]; readonly append: boolean } | null
   readonly headers: Readonly<Record<string, string>> | null
   readonly context: ModelContext | null
   readonly converters: readonly AttachmentConverter[]

@@ -20,10 +20,10 @@ export interface RenderOptions {
  * under the names that it came with (see {@link RawReasoning}), and `providerOptions` win over everything.
  */
 export function renderRequest(request: ModelRequest, options: RenderOptions = {}): ChatCompletionCreateParams {
-  const bounds = options.cacheBoundaries === true
+  const marked = options.cacheBoundaries === true ? latestBoundaries(request.messages) : new Set()
   const body: Record<string, unknown> = {
     model: request.model,
-    messages: request.messages.map((message) => (bounds ? withBoundary(message) : renderMessage(message))),
+    messages: request.messages.map((message) => (marked.has(message) ? withBoundary(message) : renderMessage(message))),
     ...renderTools(request),
     ...renderReasoning(request.thinking, options.reasoning ?? 'effort'),
   }
@@ -66,6 +66,13 @@ function renderReasoning(thinking: ModelRequest['thinking'], form: 'effort' | 'o
     ...(hidden ? { exclude: true } : {}),
   }
   return Object.keys(reasoning).length === 0 ? {} : { reasoning }
+}
+
+/** Anthropic refuses a request with more boundaries than this. Of a chat that is marked in each turn the latest serve the longest prompt. */
+const MOST_BOUNDARIES = 4
+
+function latestBoundaries(messages: readonly RequestMessage[]): ReadonlySet<unknown> {
+  return new Set(messages.filter((message) => message.cacheUntilHere !== undefined).slice(-MOST_BOUNDARIES))
 }
 
 /** A boundary stands at the end of a message's parts. */
