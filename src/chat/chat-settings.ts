@@ -52,7 +52,7 @@ export abstract class ChatSettings extends ChatModel {
    * stored with the chat. The same text again writes nothing. With
    * `persist: false` they are this object's alone, survive {@link reload}, and stand behind the stored ones or in place of
    * them. (S101, S102)
-   * @throws {ArgumentError} for what is no text.
+   * @throws {ArgumentError} for what is no text, or other options.
    */
   withInstructions(text: string | null, options: InstructionOptions = {}): this {
     this.pending.setInstructions(text, options)
@@ -214,9 +214,10 @@ export abstract class ChatSettings extends ChatModel {
     return this
   }
 
-  /** The headers of this object, else of the agent; null = none. */
+  /** The agent's headers with those of this object over them; null = none. What a context adds is not shown. */
   get headers(): Readonly<Record<string, string>> | null {
-    return this.#headers ?? this.deps.agentOf(this.row)?.headers ?? null
+    const headers = { ...this.deps.agentOf(this.row)?.headers, ...this.#headers }
+    return Object.keys(headers).length === 0 ? null : headers
   }
 
   /**

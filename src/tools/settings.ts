@@ -11,6 +11,7 @@ import type {
 } from '../../models/rows.ts'
 import { compactionOptions } from './compaction-options.ts'
 import { fallbacksSchema } from './fallback.ts'
+import { isJsonObject } from './json-schema.ts'
 import { readOutputSchema } from './output-schema.ts'
 
 // What a chat and an agent can both be configured with, each setting once: how it is checked, and what is stored. A chat's
@@ -62,17 +63,17 @@ export const toolOptionsInput = z
   .partial()
 
 const json: z.ZodType<JsonObject> = z
-  .custom<JsonObject>(
-    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-    'must be an object',
-  )
+  // A Map, a Date and the like say something else as JSON than what they hold.
+  .custom<object>((value) => Object.prototype.toString.call(value) === '[object Object]', 'must be an object')
   .transform((value, context): JsonObject => {
     try {
-      return JSON.parse(JSON.stringify(value)) as JsonObject
+      const copy: unknown = JSON.parse(JSON.stringify(value))
+      if (isJsonObject(copy)) return copy
     } catch {
-      context.addIssue('must be JSON')
-      return z.NEVER
+      // Said below.
     }
+    context.addIssue('must be JSON of an object')
+    return z.NEVER
   })
 
 const outputSchema: z.ZodType<OutputSchema> = z.unknown().transform((given, context): OutputSchema => {
@@ -167,10 +168,11 @@ export const DEFAULT_CONCURRENCY = 8
 /** How many calls of one round may run at the same time. */
 export function concurrencyOf(options: ToolOptions | null, otherwise: number): number {
   const { workers, concurrency } = options ?? {}
+  if (concurrency === false) return 1
   if (workers !== undefined) return workers
   if (concurrency === undefined) return otherwise
   if (typeof concurrency === 'number') return concurrency
-  return concurrency ? DEFAULT_CONCURRENCY : 1
+  return DEFAULT_CONCURRENCY
 }
 
 function defined<T extends object>(given: T | false): { [Key in keyof T]: Exclude<T[Key], undefined> } {

@@ -58,7 +58,7 @@ const table: { readonly [Key in keyof SettingsInput]-?: Line } = {
     read: (chat) => chat.providerOptions,
     value: { seed: 7, logit_bias: { 50: -1 } },
     sent: { seed: 7, logit_bias: { 50: -1 } },
-    bad: [[], 'seed', 7, undefined, { at: 1n }],
+    bad: [[], 'seed', 7, undefined, { at: 1n }, new Date(), new Map([['seed', 7]]), { toJSON: () => [7] }],
   },
   endUser: {
     set: (chat, value, options) => chat.withEndUser(value, options),
@@ -321,7 +321,12 @@ onEachDatabase('A setter', (kind) => {
     const options = withAgent()
     const mill = await bench.connect(options)
     const chat = await newChat(mill, options)
-    expect(await errorFrom(() => chat.withToolOptions({ choice: 'dig' }))).to.be.instanceOf(InvalidToolChoiceError)
+    for (const choice of ['dig', '', 7] as never[]) {
+      expect(await errorFrom(() => chat.withToolOptions({ choice }))).to.be.instanceOf(InvalidToolChoiceError)
+    }
+    const twoBad = await errorFrom(() => chat.withToolOptions({ choice: 7 as never, rounds: 0 }))
+    expect(twoBad).to.be.instanceOf(ArgumentError).and.not.instanceOf(InvalidToolChoiceError)
+    expect(chat.toolOptions).to.equal(null)
     await chat.withTools('read').withToolOptions({ choice: 'write' }).askLater('Go')
     expect(await errorFrom(() => chat.complete())).to.be.instanceOf(InvalidToolChoiceError)
     expect(bench.model.requests).to.have.length(0)
@@ -353,7 +358,8 @@ onEachDatabase('A setter', (kind) => {
     expect(chat.concurrency).to.equal(2)
     expect(chat.withToolOptions({ concurrency: true }).concurrency).to.equal(8)
     expect(chat.withToolOptions({ workers: 5 }).concurrency).to.equal(5)
-    expect(chat.withToolOptions({ workers: null, concurrency: false }).concurrency).to.equal(1)
+    expect(chat.withToolOptions({ concurrency: false }).concurrency).to.equal(1)
+    chat.withToolOptions({ workers: null })
     expect(chat.toolOptions).to.deep.equal({ concurrency: false })
     expect([...chat.tools.keys()]).to.deep.equal(['read', 'write'])
     expect([...chat.withTools('write').tools.keys()]).to.deep.equal(['write'])
@@ -431,6 +437,24 @@ onEachDatabase('A setter', (kind) => {
     expect(said()).to.deep.equal(['Stored'])
   })
 
+  it('of instructions takes its own options and no others, and a text or null', async () => {
+    const mill = await bench.connect()
+    const chat = await mill.chats.create()
+    const bad = [{ persists: false }, { persist: 'no' }, { append: 1 }, { cacheUntilHere: 'yes' }, null, 'append']
+    const acts = [
+      ...bad.map((options) => () => chat.withInstructions('Stored', options as never)),
+      () => chat.withInstructions(7 as never),
+      () => chat.withInstructions('Stored', { cacheUntilHere: { ttl: 'long' } }),
+    ]
+    for (const act of acts) {
+      const error = await errorFrom(act)
+      expect(error).to.be.instanceOf(ArgumentError)
+      expect((error as Error).message).to.contain(chat.id)
+    }
+    await chat.save()
+    expect(await mill.models.Message.count({ where: { chatId: chat.id } })).to.equal(0)
+  })
+
   it('of headers and context is never stored; workers get theirs from the agent and contextFor (E21)', async () => {
     await bench.script(() => text('Yes'))
     const headers = () => bench.model.requests.at(-1)?.headers ?? {}
@@ -441,7 +465,11 @@ onEachDatabase('A setter', (kind) => {
     chat
       .withHeaders({ 'x-team': 'red' })
       .withContext({ apiKey: 'key-of-a-tenant', organization: 'org-7', headers: { 'x-tenant': '7' } })
-    await chat.ask('Go')
+    chat.withHeaders({ ...chat.headers, 'x-trace': 't1' })
+    expect(chat.headers).to.deep.equal({ 'x-team': 'red', 'x-trace': 't1' })
+    chat.withHeaders({ 'x-trace': 't1' })
+    expect(chat.headers).to.deep.equal({ 'x-team': 'blue', 'x-trace': 't1' })
+    await chat.withHeaders({ 'x-team': 'red' }).ask('Go')
     expect(headers()).to.include({ 'x-team': 'red', 'x-tenant': '7', 'openai-organization': 'org-7' })
     const rows = JSON.stringify(await mill.models.Chat.findByPk(chat.id))
     expect(rows).to.not.match(/key-of-a-tenant|red/)

@@ -43,6 +43,12 @@ describe('The file of an application', function () {
     })
   }
 
+  it('may say what its chats ask their models with (E21)', async () => {
+    const code = `${esm}export default { agents: [support], contextFor: (chat) => ({ apiKey: 'key-of-' + chat.owner }) }`
+    const { contextFor } = await loadApp(await app('.mjs', code))
+    expect(contextFor?.({ id: 'c1', agent: 'support', owner: 'tenant-7' })).to.deep.equal({ apiKey: 'key-of-tenant-7' })
+  })
+
   it('may be TypeScript', async () => {
     const file = await app('.ts', `${esm}const agents: unknown[] = [support]\nexport default { agents } as const`)
     expect(await namesOf(file)).to.deep.equal(['support'])
@@ -72,6 +78,11 @@ describe('The file of an application', function () {
       'has a tool of its own making',
       `${esm}export default { agents: [support], tools: [{}] }`,
       /- tools\.0: .*defineTool/,
+    ],
+    [
+      'has a context in place of a function',
+      `${esm}export default { agents: [support], contextFor: { apiKey: 'hush' } }`,
+      /- contextFor: must be a function$/,
     ],
     [
       'brings what a worker does not take',
