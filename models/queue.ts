@@ -51,8 +51,8 @@ export async function enqueueMessage(
 export interface Unqueued {
   /** False = it was taken into the transcript or unqueued before, or is another chat's. */
   readonly removed: boolean
-  /** Digests of files that nobody holds any more. */
-  readonly free: readonly string[]
+  /** Its files, for `purgeBlob` once that is committed. */
+  readonly files: readonly AttachmentValue[]
 }
 
 export async function unqueueMessage(
@@ -72,7 +72,8 @@ export async function unqueueMessage(
     { id, chatId },
     transaction,
   )
-  if (rows === 0) return { removed: false, free: [] }
+  if (rows === 0) return { removed: false, files: [] }
   const files = raw?.attachments == null ? [] : (db.dialect.readJson(raw.attachments) as AttachmentValue[])
-  return { removed: true, free: await dropBlobs(db, files, transaction) }
+  await dropBlobs(db, files, transaction)
+  return { removed: true, files }
 }

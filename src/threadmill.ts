@@ -2,6 +2,8 @@ import { type Sequelize, Transaction } from 'sequelize'
 import { queuePrefix } from '../config/queues.ts'
 import type { RedisClient } from '../config/redis-clients.ts'
 import { resolveSettings, type ConnectOptions as SettingsOptions } from '../config/settings.ts'
+import type { AttachmentValue } from '../models/attachment-value.ts'
+import { purgeUnheld } from '../models/blobs.ts'
 import type { Extensions, Models } from '../models/index.ts'
 import { requireMigrated } from '../models/migrator.ts'
 import { liftPutOff } from '../models/sweep.ts'
@@ -11,6 +13,7 @@ import { Pool } from '../workers/pool.ts'
 import { closeQueues, type OpenedQueue, openQueues } from '../workers/queues.ts'
 import { RunToolsJob } from '../workers/run-tools.ts'
 import { Sweeper } from '../workers/sweep.ts'
+import { Attachment } from './attachments/attachment.ts'
 import { type AttachmentsOptions, filesOf } from './attachments/options.ts'
 import { Approvals } from './chat/approvals.ts'
 import { Chats } from './chat/chats.ts'
@@ -190,6 +193,24 @@ export class Threadmill {
     })
     this.#pools.add(pool)
     return pool
+  }
+
+  /**
+   * A file of a record's `attachments`, so that its bytes can be read; those of `chat.messages()` are such already.
+   */
+  attachment(value: AttachmentValue): Attachment {
+    return new Attachment(value, this.#parts.chats.files.store)
+  }
+
+  /**
+   * Deletes what is in the store for messages that were never stored, or could not be removed with its last message: leftovers of crashes,
+   * and of a store that was away. Call it now and then, in one process. Returns how many files it deleted. (E62)
+   * @param options.unusedForMs how long nobody must have held a file, in ms; default one hour. A file that is being attached is not lost by a shorter time.
+   * @throws what the store throws; what was deleted until then stays deleted.
+   */
+  async purgeAttachments(options: { readonly unusedForMs?: number } = {}): Promise<number> {
+    const { db, files } = this.#parts.chats
+    return purgeUnheld(db, (digest) => files.store.delete(digest), options.unusedForMs ?? 3_600_000)
   }
 
   /**

@@ -21,10 +21,10 @@ export class Attachment implements AttachmentValue {
     this.#store = store
   }
 
-  /** Its bytes. @throws {AttachmentError} where the store has lost them. */
+  /** Its bytes, the caller's own. @throws {AttachmentError} where the store has lost them. */
   async bytes(): Promise<Uint8Array> {
     const bytes = await this.#store.get(this.digest)
-    if (bytes !== null) return bytes
+    if (bytes !== null) return new Uint8Array(bytes)
     throw new AttachmentError(
       `The bytes of ${this.filename} (${this.digest.slice(0, 12)}) are not in the store any more.`,
     )

@@ -1,3 +1,4 @@
+import type { LRUCache } from 'lru-cache'
 import type { AttachmentValue } from '../../models/attachment-value.ts'
 import { UnsupportedAttachmentError } from '../errors.ts'
 import type { RequestAttachment } from '../providers/provider.ts'
@@ -21,8 +22,9 @@ export type AttachmentConverter = (
   attachment: Attachment,
 ) => Converted | null | undefined | Promise<Converted | null | undefined>
 
-/** What each converter made of each file, in this process: a file is converted once. */
-const made = new WeakMap<AttachmentConverter, Map<string, Promise<Converted | null | undefined>>>()
+/** What each converter made of its last files, in this process: a file is converted once. */
+const made = new WeakMap<AttachmentConverter, LRUCache<string, Promise<Converted | null | undefined>>>()
+const remembered = 100
 
 /**
  * The files of one message as a request carries them. What the model can't take goes through the converters in their order, the first
@@ -62,8 +64,9 @@ async function requestAttachment(
   )
 }
 
-function once(converter: AttachmentConverter, attachment: Attachment): Promise<Converted | null | undefined> {
-  const known = made.get(converter) ?? new Map<string, Promise<Converted | null | undefined>>()
+async function once(converter: AttachmentConverter, attachment: Attachment): Promise<Converted | null | undefined> {
+  const { LRUCache } = await import('lru-cache')
+  const known = made.get(converter) ?? new LRUCache<string, Promise<Converted | null | undefined>>({ max: remembered })
   made.set(converter, known)
   const converted = known.get(attachment.digest) ?? Promise.resolve(converter(attachment))
   known.set(attachment.digest, converted)

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import * as z from 'zod'
 import { ConfigurationError } from '../errors.ts'
+import { rememberingStore } from './remembering-store.ts'
 import type { AttachmentLimits } from './source.ts'
 import { type BlobStore, diskStore } from './store.ts'
 
@@ -41,5 +42,5 @@ export function filesOf(
     const problems = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'attachments'}: ${issue.message}`)
     throw new ConfigurationError(`connect({ attachments }) can't be used. ${problems.join('; ')}`)
   }
-  return { ...parsed.data, store: parsed.data.store ?? diskStore(join(dataDir, 'blobs')) }
+  return { ...parsed.data, store: rememberingStore(parsed.data.store ?? diskStore(join(dataDir, 'blobs'))) }
 }

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { v7 as uuid } from 'uuid'
 import type { AttachmentValue } from '../../models/attachment-value.ts'
 import { AttachmentError } from '../errors.ts'
+import type { BlobStore } from './store.ts'
 
 /** Bytes with a name. */
 export interface AttachmentData {
@@ -18,8 +19,21 @@ export interface AttachmentData {
   readonly contentType?: string | undefined
 }
 
-/** A file to attach: the path of one, a URL (`file:`, or `https:` of a host that the application allows), bytes, or null for none. */
-export type AttachmentSource = string | URL | Uint8Array | Blob | Readable | AttachmentData | null | undefined
+/**
+ * A file to attach: the path of one, a URL (`file:`, or `https:` of a host that the application allows), bytes, a file of another message,
+ * or null for none.
+ */
+export type AttachmentSource =
+  | string
+  | URL
+  | Uint8Array
+  | Blob
+  | Readable
+  | ReadableStream<Uint8Array>
+  | AttachmentData
+  | AttachmentValue
+  | null
+  | undefined
 
 /** What may be attached. */
 export interface AttachmentLimits {
@@ -43,7 +57,7 @@ const fetchLimitMs = 30_000
  */
 export async function loadAttachments(
   sources: AttachmentSource | readonly AttachmentSource[],
-  limits: AttachmentLimits,
+  limits: AttachmentLimits & Stored,
 ): Promise<LoadedAttachment[]> {
   const list = Array.isArray(sources) ? (sources as readonly AttachmentSource[]) : [sources as AttachmentSource]
   const present = list.filter((source) => source !== null && source !== undefined && source !== '')
@@ -52,7 +66,10 @@ export async function loadAttachments(
   return loaded
 }
 
-async function load(source: NonNullable<AttachmentSource>, limits: AttachmentLimits): Promise<LoadedAttachment> {
+async function load(
+  source: NonNullable<AttachmentSource>,
+  limits: AttachmentLimits & Stored,
+): Promise<LoadedAttachment> {
   const { bytes, filename, contentType } = await read(source, limits)
   requireSize(bytes.byteLength, filename, limits)
   const digest = createHash('sha256').update(bytes).digest('hex')
@@ -63,22 +80,40 @@ async function load(source: NonNullable<AttachmentSource>, limits: AttachmentLim
   }
 }
 
+interface Stored {
+  readonly store: Pick<BlobStore, 'get'>
+}
+
 interface Read {
   readonly bytes: Uint8Array
   readonly filename: string
   readonly contentType?: string | undefined
 }
 
-async function read(source: NonNullable<AttachmentSource>, limits: AttachmentLimits): Promise<Read> {
+async function read(source: NonNullable<AttachmentSource>, limits: AttachmentLimits & Stored): Promise<Read> {
   if (typeof source === 'string' && !/^(https?|file):\/\//i.test(source)) return readPath(source, limits)
-  if (typeof source === 'string' || source instanceof URL) return readUrl(new URL(source), limits)
-  const isData = !(source instanceof Uint8Array || source instanceof Blob || source instanceof Readable)
-  const { data, filename, contentType } = isData
-    ? source
-    : { data: source, filename: undefined, contentType: undefined }
+  if (typeof source === 'string' || source instanceof URL) return readUrl(urlOf(source), limits)
+  if (typeof source !== 'object') throw noSource()
+  if ('digest' in source && typeof source.digest === 'string') return readStored(source as AttachmentValue, limits)
+  const { data, filename, contentType } = 'data' in source ? source : { data: source as AttachmentData['data'] }
   const name = filename ?? (data instanceof File ? data.name : 'attachment')
   const type = contentType ?? (data instanceof Blob && data.type !== '' ? data.type : undefined)
   return { bytes: await bytesOf(data, name, limits), filename: name, contentType: type }
+}
+
+function urlOf(source: string | URL): URL {
+  try {
+    return new URL(source)
+  } catch (error) {
+    throw new AttachmentError('What is to be attached begins like a URL and is none.', { cause: error })
+  }
+}
+
+/** A file of another message: it is stored already. */
+async function readStored({ digest, filename, contentType }: AttachmentValue, { store }: Stored): Promise<Read> {
+  const bytes = /^[0-9a-f]{64}$/.test(digest) ? await store.get(digest) : null
+  if (bytes === null) throw new AttachmentError(`The bytes of ${filename} are not in the store any more.`)
+  return { bytes, filename, contentType }
 }
 
 async function readPath(path: string, limits: AttachmentLimits): Promise<Read> {
@@ -99,7 +134,7 @@ async function readUrl(url: URL, limits: AttachmentLimits): Promise<Read> {
       `Nothing is fetched from ${url.host}: name it in connect({ attachments: { allowHosts } }), or attach the bytes.`,
     )
   }
-  const filename = basename(decodeURIComponent(url.pathname)) || url.hostname
+  const filename = nameIn(url)
   try {
     // A redirect could lead to a host that nobody allowed.
     const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(fetchLimitMs) })
@@ -115,17 +150,23 @@ async function readUrl(url: URL, limits: AttachmentLimits): Promise<Read> {
   }
 }
 
+function nameIn(url: URL): string {
+  const name = basename(url.pathname)
+  try {
+    return decodeURIComponent(name) || url.hostname
+  } catch {
+    // A percent sign that begins no escape.
+    return name
+  }
+}
+
 async function bytesOf(data: AttachmentData['data'], filename: string, limits: AttachmentLimits): Promise<Uint8Array> {
   if (data instanceof Uint8Array) return data
   if (data instanceof Blob) {
     requireSize(data.size, filename, limits)
     return new Uint8Array(await data.arrayBuffer())
   }
-  if (!(data instanceof Readable || data instanceof ReadableStream)) {
-    throw new AttachmentError(
-      'An attachment is a path, a URL, bytes, a stream, a Blob, or { data, filename, contentType }.',
-    )
-  }
+  if (!(data instanceof Readable || data instanceof ReadableStream)) throw noSource()
   try {
     return await buffer(limited(data, filename, limits))
   } catch (error) {
@@ -134,17 +175,24 @@ async function bytesOf(data: AttachmentData['data'], filename: string, limits: A
   }
 }
 
+function noSource(): AttachmentError {
+  return new AttachmentError(
+    'An attachment is a path, a URL, bytes, a stream, a Blob, { data, filename, contentType }, or a file of another message.',
+  )
+}
+
 /** A stream that is too long is not read to its end. */
 async function* limited(
-  stream: AsyncIterable<Uint8Array>,
+  stream: AsyncIterable<Uint8Array | string>,
   filename: string,
   limits: AttachmentLimits,
 ): AsyncGenerator<Uint8Array> {
   let size = 0
   for await (const chunk of stream) {
-    size += chunk.byteLength
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
+    size += bytes.byteLength
     requireSize(size, filename, limits)
-    yield typeof chunk === 'string' ? Buffer.from(chunk) : chunk
+    yield bytes
   }
 }
 

@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Where the bytes of attachments are kept, by their digest: on disk, or wherever the application's own puts them. */
+/**
+ * Where the bytes of attachments are kept, by their digest: on disk, in S3, or wherever the application's own puts them. `put`, `has` and
+ * `delete` are called while a transaction is open, so they should be quick, and must not write to the database of the chats.
+ */
 export interface BlobStore {
   /** Stores bytes. Called again for what is there already: it must end with the bytes there. */
   put(digest: string, bytes: Uint8Array): Promise<void>

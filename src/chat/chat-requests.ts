@@ -1,5 +1,4 @@
 import { v7 as uuid } from 'uuid'
-import type { AttachmentValue } from '../../models/attachment-value.ts'
 import { recordOf } from '../../models/index.ts'
 import { enqueueMessage, unqueueMessage } from '../../models/queue.ts'
 import type { QueuedMessageRecord } from '../../models/queued-message.ts'
@@ -10,7 +9,7 @@ import { ArgumentError } from '../errors.ts'
 import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 import { ChatDecisions, type WakeOptions } from './chat-decisions.ts'
 import type { InTransaction } from './chat-handle.ts'
-import { type WithAttachments, withStoredFiles } from './stored-files.ts'
+import { purgeFiles, type StoredFiles, type WithAttachments, withStoredFiles } from './stored-files.ts'
 
 /** How a message is queued. */
 export interface QueueOptions extends WakeOptions, InTransaction, WithAttachments {
@@ -29,21 +28,24 @@ export abstract class ChatRequests extends ChatDecisions {
    */
   async queue(text: string | null, options: QueueOptions = {}): Promise<QueuedMessageRecord> {
     requireText(text, this.id, options.attachments)
-    return withStoredFiles(this.deps.files, options.attachments, (attachments) =>
-      this.#queue(text, attachments, options),
+    return withStoredFiles(this.deps, options.attachments, options.transaction, (files) =>
+      this.#queue(text, files, options),
     )
   }
 
   async #queue(
     content: string | null,
-    attachments: AttachmentValue[] | null,
+    { attachments, keep }: StoredFiles,
     { steer = true, owner = null, wake = true, transaction: join }: QueueOptions,
   ): Promise<QueuedMessageRecord> {
     const { db, models, ports, publish } = this.deps
     const id = uuid()
     const row = await this.storePending(async (pending, transaction) => {
       if (Object.keys(pending).length > 0) await saveSettings(db, this.id, pending, transaction)
-      return enqueueMessage(db, { chatId: this.id, id, content, attachments, steer, owner, wake }, transaction)
+      const queueing = { chatId: this.id, id, content, attachments, steer, owner, wake }
+      const queued = await enqueueMessage(db, queueing, transaction)
+      await keep()
+      return queued
     }, join)
     const record = recordOf(models.QueuedMessage, row)
     await this.afterwards(join, async () => {
@@ -69,8 +71,8 @@ export abstract class ChatRequests extends ChatDecisions {
     const id = typeof queued === 'string' ? queued : queued.id
     const wanted = this.hasHooks('afterUnqueue')
     const record = wanted ? await models.QueuedMessage.findByPk(id, { useMaster: true }) : null
-    const { removed, free } = await db.transaction((transaction) => unqueueMessage(db, this.id, id, transaction))
-    for (const digest of free) await this.deps.files.store.delete(digest)
+    const { removed, files } = await db.transaction((transaction) => unqueueMessage(db, this.id, id, transaction))
+    await purgeFiles(this.deps, files)
     if (removed) publish(this.id, { type: 'unqueued', queuedId: id })
     if (removed && record !== null) await this.callHooks('afterUnqueue', record, this)
     return removed

@@ -1,11 +1,11 @@
 import { v7 as uuid } from 'uuid'
 import { type AddedMessage, addMessage } from '../../models/adding.ts'
-import type { AttachmentValue } from '../../models/attachment-value.ts'
 import { chatNotFound } from '../../models/claims.ts'
 import { recordOf } from '../../models/index.ts'
 import { lockChat } from '../../models/lock.ts'
 import type { MessageRecord } from '../../models/message.ts'
 import { userMessage } from '../../models/new-message.ts'
+import type { QueuedMessageRow } from '../../models/rows.ts'
 import { markBoundary, savePending } from '../../models/settings.ts'
 import { type Staged, stageMessage } from '../../models/staging.ts'
 import { ArgumentError, MissingAgentError } from '../errors.ts'
@@ -20,7 +20,7 @@ import { ChatRequests, requireText } from './chat-requests.ts'
 import { LlmChat } from './llm-chat.ts'
 import { asMessage, type Message } from './message.ts'
 import { type AddedValue, inputsOf, isValues } from './message-inputs.ts'
-import { type WithAttachments, withStoredFiles } from './stored-files.ts'
+import { type StoredFiles, type WithAttachments, withStoredFiles } from './stored-files.ts'
 
 /** What goes with a question. */
 export interface AskOptions extends WithAttachments {
@@ -78,33 +78,30 @@ export class Chat extends ChatRequests {
    */
   async askLater(text: string | null, options: AskLaterOptions = {}): Promise<this> {
     requireText(text, this.id, options.attachments)
-    return withStoredFiles(this.deps.files, options.attachments, (attachments) =>
-      this.#stage(text, attachments, options),
+    return withStoredFiles(this.deps, options.attachments, options.transaction, (files) =>
+      this.#stage(text, files, options),
     )
   }
 
-  async #stage(content: string | null, attachments: AttachmentValue[] | null, options: AskLaterOptions): Promise<this> {
+  async #stage(content: string | null, { attachments, keep }: StoredFiles, options: AskLaterOptions): Promise<this> {
     const messageId = uuid()
     const messageIds = new Map<string, string>()
-    const staged = await this.storePending(
-      (pending, transaction) =>
-        stageMessage(
-          this.deps.db,
-          {
-            chatId: this.id,
-            message: { id: messageId, content, attachments },
-            want: options.enqueue === true,
-            pending,
-            toMessage: (queued) => {
-              const id = messageIds.get(queued.id) ?? uuid()
-              messageIds.set(queued.id, id)
-              return userMessage(this.id, id, queued)
-            },
-          },
-          transaction,
-        ),
-      options.transaction,
-    )
+    const staged = await this.storePending(async (pending, transaction) => {
+      const staging = {
+        chatId: this.id,
+        message: { id: messageId, content, attachments },
+        want: options.enqueue === true,
+        pending,
+        toMessage: (queued: QueuedMessageRow) => {
+          const id = messageIds.get(queued.id) ?? uuid()
+          messageIds.set(queued.id, id)
+          return userMessage(this.id, id, queued)
+        },
+      }
+      const done = await stageMessage(this.deps.db, staging, transaction)
+      await keep()
+      return done
+    }, options.transaction)
     await this.afterwards(options.transaction, async () => {
       await this.#tellStaged(staged, messageIds)
       if (staged.kind === 'queued' || options.enqueue === true) await this.deps.ports.bell.ring(this.id, 'complete')
@@ -227,19 +224,20 @@ export class Chat extends ChatRequests {
     const inputs = isValues(message) ? inputsOf(message) : [isRecord(message) ? await message.toLlm() : message]
     const added = inputs.map((input) => messageToAdd(this.id, input as AddedMessageInput))
     const { attachments } = (isValues(message) ? {} : message) as WithAttachments
-    const id = await withStoredFiles(this.deps.files, attachments, (files) => this.#add(added, files))
+    const id = await withStoredFiles(this.deps, attachments, undefined, (files) => this.#add(added, files))
     const record = await models.Message.findByPk(id, { useMaster: true })
     if (record === null) throw chatNotFound(this.id)
     return record
   }
 
-  async #add(added: readonly Omit<AddedMessage, 'pending'>[], attachments: AttachmentValue[] | null): Promise<string> {
+  async #add(added: readonly Omit<AddedMessage, 'pending'>[], { attachments, keep }: StoredFiles): Promise<string> {
     return this.storePending(async (pending, transaction) => {
       let last = ''
       for (const one of added) {
         const message = { ...one.message, attachments: attachments ?? one.message.attachments }
         last = await addMessage(this.deps.db, { ...one, message, pending }, transaction)
       }
+      await keep()
       return last
     })
   }

@@ -1,30 +1,75 @@
+import type { Transaction } from 'sequelize'
 import type { AttachmentValue } from '../../models/attachment-value.ts'
-import { type AttachmentSource, loadAttachments } from '../attachments/source.ts'
+import { announceBlobs, purgeBlob } from '../../models/blobs.ts'
+import { type AttachmentSource, type LoadedAttachment, loadAttachments } from '../attachments/source.ts'
+import { errorFacts } from '../observability/error-facts.ts'
 import type { ChatDependencies } from './chat-handle.ts'
 
 /** What goes with a message. */
 export interface WithAttachments {
-  /** Files: paths, URLs, bytes, streams; stored before the message is. Blank entries are left out. */
+  /** Files: paths, URLs, bytes, streams, files of other messages; stored before the message is. Blank entries are left out. */
   readonly attachments?: AttachmentSource | readonly AttachmentSource[] | undefined
 }
 
+/** Files whose bytes are stored, and that no message holds yet. */
+export interface StoredFiles {
+  /** Null where there are none. */
+  readonly attachments: AttachmentValue[] | null
+  /**
+   * Makes sure that the bytes are still there. To be called in the transaction that holds them, where nobody can delete them: whoever let
+   * go of the last message with the same file may have done so until then. (E61)
+   */
+  readonly keep: () => Promise<void>
+}
+
+type FileDependencies = Pick<ChatDependencies, 'db' | 'files' | 'ports'>
+
+const noFiles: StoredFiles = { attachments: null, keep: async () => {} }
+
 /**
- * Stores files, then has a message stored that holds them. The bytes come first, so that nobody sees a message without its file; a
- * message that could not be stored leaves bytes that nobody holds, which is no harm. (B88)
+ * Stores files, then has a message stored that holds them. The bytes come first, so that nobody sees a message without its file; if the
+ * message can't be stored, they are removed again. (B88, E62)
+ * @param join the application's transaction, in which the message is stored. Bytes stay then if it is rolled back.
  */
 export async function withStoredFiles<T>(
-  files: ChatDependencies['files'],
+  deps: FileDependencies,
   sources: WithAttachments['attachments'],
-  store: (attachments: AttachmentValue[] | null) => Promise<T>,
+  join: Transaction | undefined,
+  store: (files: StoredFiles) => Promise<T>,
 ): Promise<T> {
-  if (sources === undefined) return store(null)
-  const loaded = await loadAttachments(sources, files)
-  if (loaded.length === 0) return store(null)
-  for (const { value, bytes } of loaded) await files.store.put(value.digest, bytes)
-  const stored = await store(loaded.map(({ value }) => value))
-  // Whoever let go of the last message with the same file may have deleted it in between.
-  for (const { value, bytes } of loaded) {
-    if (!(await files.store.has(value.digest))) await files.store.put(value.digest, bytes)
+  if (sources === undefined) return store(noFiles)
+  const loaded = await loadAttachments(sources, deps.files)
+  if (loaded.length === 0) return store(noFiles)
+  const attachments = loaded.map(({ value }) => value)
+  try {
+    // What a transaction of the application's announced would be gone with it, and SQLite has no other beside it.
+    if (join === undefined) await deps.db.transaction((transaction) => announceBlobs(deps.db, attachments, transaction))
+    await keepBytes(deps, loaded)
+    return await store({ attachments, keep: () => keepBytes(deps, loaded) })
+  } catch (error) {
+    // Within a transaction of the application's, their rows may be locked by it.
+    if (join === undefined) await purgeFiles(deps, attachments)
+    throw error
   }
-  return stored
+}
+
+async function keepBytes({ files: { store } }: FileDependencies, loaded: readonly LoadedAttachment[]): Promise<void> {
+  for (const { value, bytes } of loaded) {
+    if (!(await store.has(value.digest))) await store.put(value.digest, bytes)
+  }
+}
+
+/** Deletes what nobody holds any more. What can't be deleted now is left to `mill.purgeAttachments()`. (S54, E62) */
+export async function purgeFiles(
+  { db, files, ports }: FileDependencies,
+  attachments: readonly AttachmentValue[],
+): Promise<void> {
+  for (const digest of new Set(attachments.map((attachment) => attachment.digest))) {
+    try {
+      await purgeBlob(db, digest, (one) => files.store.delete(one))
+    } catch (error) {
+      const { name, code } = errorFacts(error)
+      ports.observe({ type: 'notice', message: `The file ${digest} stays in the store for now: ${name} (${code}).` })
+    }
+  }
 }
