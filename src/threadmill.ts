@@ -13,11 +13,11 @@ import { Pool } from '../workers/pool.ts'
 import { closeQueues, type OpenedQueue, openQueues } from '../workers/queues.ts'
 import { RunToolsJob } from '../workers/run-tools.ts'
 import { Sweeper } from '../workers/sweep.ts'
-import { Attachment } from './attachments/attachment.ts'
+import { type Attachment, openAttachment } from './attachments/attachment.ts'
 import { type AttachmentsOptions, filesOf } from './attachments/options.ts'
 import { Approvals } from './chat/approvals.ts'
 import { Chats } from './chat/chats.ts'
-import { ConfigurationError } from './errors.ts'
+import { ArgumentError, ConfigurationError } from './errors.ts'
 import type { ContextFor } from './loop/contexts.ts'
 import { missingAgent } from './loop/ending.ts'
 import { probeSource } from './observability/health.ts'
@@ -196,21 +196,27 @@ export class Threadmill {
   }
 
   /**
-   * A file of a record's `attachments`, so that its bytes can be read; those of `chat.messages()` are such already.
+   * A file of a record's `attachments`, so that its bytes can be read; those of `chat.messages()` are such already. (E65)
+   * @throws {AttachmentError} for what no row holds.
    */
   attachment(value: AttachmentValue): Attachment {
-    return new Attachment(value, this.#parts.chats.files.store)
+    return openAttachment(value, this.#parts.chats.files.store)
   }
 
   /**
    * Deletes what is in the store for messages that were never stored, or could not be removed with its last message: leftovers of crashes,
    * and of a store that was away. Call it now and then, in one process. Returns how many files it deleted. (E62)
    * @param options.unusedForMs how long nobody must have held a file, in ms; default one hour. A file that is being attached is not lost by a shorter time.
+   * @throws {ArgumentError} for a time that is none.
    * @throws what the store throws; what was deleted until then stays deleted.
    */
   async purgeAttachments(options: { readonly unusedForMs?: number } = {}): Promise<number> {
     const { db, files } = this.#parts.chats
-    return purgeUnheld(db, (digest) => files.store.delete(digest), options.unusedForMs ?? 3_600_000)
+    const { unusedForMs = 3_600_000 } = options
+    if (!Number.isSafeInteger(unusedForMs) || unusedForMs < 0) {
+      throw new ArgumentError('purgeAttachments({ unusedForMs }) must be a whole number of ms, 0 or more.')
+    }
+    return purgeUnheld(db, (digest) => files.store.delete(digest), unusedForMs)
   }
 
   /**

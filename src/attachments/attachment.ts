@@ -1,3 +1,4 @@
+import * as z from 'zod'
 import type { AttachmentValue } from '../../models/attachment-value.ts'
 import { AttachmentError } from '../errors.ts'
 import type { BlobStore } from './store.ts'
@@ -29,6 +30,22 @@ export class Attachment implements AttachmentValue {
       `The bytes of ${this.filename} (${this.digest.slice(0, 12)}) are not in the store any more.`,
     )
   }
+}
+
+const stored = z.object({
+  id: z.string(),
+  filename: z.string(),
+  contentType: z.string(),
+  byteSize: z.int().min(0),
+  // It becomes a path or a key.
+  digest: z.string().regex(/^[0-9a-f]{64}$/),
+})
+
+/** @throws {AttachmentError} for what no row holds. */
+export function openAttachment(value: AttachmentValue, store: BlobStore): Attachment {
+  const parsed = stored.safeParse(value)
+  if (parsed.success) return new Attachment(parsed.data, store)
+  throw new AttachmentError("This is no file of a message: pass an entry of a record's attachments as it is.")
 }
 
 /** A message whose files can be read. */

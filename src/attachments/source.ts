@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { v7 as uuid } from 'uuid'
 import type { AttachmentValue } from '../../models/attachment-value.ts'
 import { AttachmentError } from '../errors.ts'
+import { openAttachment } from './attachment.ts'
 import type { BlobStore } from './store.ts'
 
 /** Bytes with a name. */
@@ -81,7 +82,7 @@ async function load(
 }
 
 interface Stored {
-  readonly store: Pick<BlobStore, 'get'>
+  readonly store: BlobStore
 }
 
 interface Read {
@@ -110,10 +111,9 @@ function urlOf(source: string | URL): URL {
 }
 
 /** A file of another message: it is stored already. */
-async function readStored({ digest, filename, contentType }: AttachmentValue, { store }: Stored): Promise<Read> {
-  const bytes = /^[0-9a-f]{64}$/.test(digest) ? await store.get(digest) : null
-  if (bytes === null) throw new AttachmentError(`The bytes of ${filename} are not in the store any more.`)
-  return { bytes, filename, contentType }
+async function readStored(value: AttachmentValue, { store }: Stored): Promise<Read> {
+  const { filename, contentType } = value
+  return { bytes: await openAttachment(value, store).bytes(), filename, contentType }
 }
 
 async function readPath(path: string, limits: AttachmentLimits): Promise<Read> {

@@ -7,6 +7,7 @@ import { dropChatBlobs } from '../../models/blobs.ts'
 import { databaseOf } from '../../models/database.ts'
 import { lockChat } from '../../models/lock.ts'
 import {
+  ArgumentError,
   AttachmentError,
   type AttachmentValue,
   type BlobStore,
@@ -141,6 +142,9 @@ onEachDatabase('Files that come and go', (kind) => {
     expect(notices.filter((notice) => notice.includes('stays in the store'))).to.have.length(1)
     expect(notices.join()).not.to.include('secret')
     expect(await errorFrom(() => mill.purgeAttachments({ unusedForMs: 0 }))).to.match(/a secret of the store/)
+    for (const unusedForMs of [-1, Number.NaN, 'soon' as never]) {
+      expect(await errorFrom(() => mill.purgeAttachments({ unusedForMs }))).to.be.instanceOf(ArgumentError)
+    }
     away = false
     expect(await mill.purgeAttachments()).to.equal(0)
     expect(await kept()).to.have.length(2)
@@ -213,6 +217,9 @@ onEachDatabase('Files that come and go', (kind) => {
       const act = () => chat.askLater('No', { attachments: { ...(value as AttachmentValue), digest } })
       expect(await errorFrom(act)).to.be.instanceOf(AttachmentError)
     }
+    expect(() => mill.attachment({ ...(value as AttachmentValue), digest: '../../etc/passwd' })).to.throw(
+      AttachmentError,
+    )
   })
 
   it('are read from the store once in a process, and only when they are needed (E63)', async () => {
