@@ -27,6 +27,8 @@ export function defineChat(sequelize: Sequelize, tableName: string, own?: OwnPar
       provider: wordColumn(),
       modelRowId: idReference(),
       owner: wordColumn(),
+      forkedFrom: idReference(),
+      forkedPosition: numberColumn(),
       settings: { ...jsonColumn(), allowNull: false, defaultValue: {} },
       nextPosition: countColumn(),
       nextQueuePosition: countColumn(),

@@ -22,6 +22,8 @@ export const chatColumns: Columns<ChatRow> = {
   provider: ['provider', 'text'],
   modelRowId: ['model_row_id', 'text'],
   owner: ['owner', 'text'],
+  forkedFrom: ['forked_from', 'text'],
+  forkedPosition: ['forked_position', 'int'],
   settings: ['settings', 'json'],
   nextPosition: ['next_position', 'int'],
   nextQueuePosition: ['next_queue_position', 'int'],
@@ -123,6 +125,7 @@ export const queuedMessageColumns: Columns<QueuedMessageRow> = {
   attachments: ['attachments', 'json'],
   steer: ['steer', 'bool'],
   owner: ['owner', 'json'],
+  ownerKey: ['owner_key', 'text'],
   createdAt: ['created_at', 'time'],
 }
 
@@ -141,6 +144,7 @@ export const decisionColumns: Columns<DecisionRow> = {
 export const usageColumns: Columns<UsageRow> = {
   id: ['id', 'text'],
   chatId: ['chat_id', 'text'],
+  owner: ['owner', 'text'],
   messageId: ['message_id', 'text'],
   answerId: ['answer_id', 'text'],
   operation: ['operation', 'text'],

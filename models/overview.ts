@@ -18,14 +18,17 @@ export interface ChatTotals {
   readonly oldestDueMs: number | null
 }
 
+/** SQL for where a chat stands. */
+export const chatStateOf = (now: string) =>
+  `CASE WHEN claimed_until > ${now} THEN 'running' WHEN failure IS NOT NULL THEN 'failed' ` +
+  `WHEN wanted_at <= ${now} THEN 'due' WHEN wanted_at IS NOT NULL AND put_off > 0 THEN 'put off' ` +
+  `WHEN parked = 1 THEN 'parked' WHEN wanted_at IS NOT NULL THEN 'wanted' ELSE 'idle' END`
+
 /** How many chats stand where, by the database's clock. */
 export async function chatTotals(db: Database): Promise<ChatTotals> {
   const { now } = db.dialect
   const rows = await db.read(
-    `SELECT state, COUNT(*) AS chats, MIN(wanted_at) AS oldest, ${now} AS databaseNow FROM (SELECT wanted_at, CASE ` +
-      `WHEN claimed_until > ${now} THEN 'running' WHEN failure IS NOT NULL THEN 'failed' ` +
-      `WHEN wanted_at <= ${now} THEN 'due' WHEN wanted_at IS NOT NULL AND put_off > 0 THEN 'put off' ` +
-      `WHEN parked = 1 THEN 'parked' WHEN wanted_at IS NOT NULL THEN 'wanted' ELSE 'idle' END AS state ` +
+    `SELECT state, COUNT(*) AS chats, MIN(wanted_at) AS oldest, ${now} AS databaseNow FROM (SELECT wanted_at, ${chatStateOf(now)} AS state ` +
       `FROM ${db.tables.chats}) s GROUP BY state`,
     {},
   )

@@ -4,6 +4,7 @@ import { dropBlobs, holdBlobs } from './blobs.ts'
 import { queuedMessageColumns } from './columns.ts'
 import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
+import { isOwner, ownerKey } from './owner.ts'
 import type { ChatRow, Json, QueuedMessageRow } from './rows.ts'
 import { wakeUp } from './wishes.ts'
 
@@ -40,6 +41,7 @@ export async function enqueueMessage(
     attachments: queueing.attachments,
     steer: queueing.steer,
     owner: queueing.owner,
+    ownerKey: isOwner(queueing.owner) ? ownerKey(queueing.owner) : null,
     createdAt: new Date(),
   }
   await holdBlobs(db, row.attachments ?? [], transaction)

@@ -1,5 +1,14 @@
 import type { Model, ModelStatic, Sequelize } from 'sequelize'
-import { flagColumn, idColumn, idReference, jsonColumn, numberColumn, textColumn, timeColumn } from './attributes.ts'
+import {
+  flagColumn,
+  idColumn,
+  idReference,
+  jsonColumn,
+  numberColumn,
+  textColumn,
+  timeColumn,
+  wordColumn,
+} from './attributes.ts'
 import { defineTable, type OwnParts, plainModel } from './define.ts'
 import type { QueuedMessageExtension } from './extension.ts'
 import type { QueuedMessageRow } from './rows.ts'
@@ -28,6 +37,7 @@ export function defineQueuedMessage(
       attachments: jsonColumn(),
       steer: flagColumn(),
       owner: jsonColumn(),
+      ownerKey: wordColumn(),
       createdAt: timeColumn(),
     },
     { sequelize, name: 'QueuedMessage', tableName, own, updatedAt: false },

@@ -46,8 +46,12 @@ export interface ChatRow {
   provider: string | null
   /** The row of `models` that `model` and `provider` name; null where the chat names no model. */
   modelRowId: string | null
-  /** What the application said the chat belongs to; never interpreted. */
+  /** What the application said the chat belongs to, as one text; `chat.owner` gives it in the form given. */
   owner: string | null
+  /** The chat that this one was forked from; null for one that was not. That chat may be gone. */
+  forkedFrom: string | null
+  /** The position of its last message that was copied; null where none was, and for a chat that was not forked. */
+  forkedPosition: number | null
   /** What the chat was configured with beside its agent. */
   settings: ChatSettings
   /** The position of the next message. */
@@ -224,6 +228,8 @@ export interface QueuedMessageRow {
   steer: boolean
   /** Stored and handed back, never interpreted. */
   owner: Json | null
+  /** The owner as one text, where it is a text or a type and an id; else null. */
+  ownerKey: string | null
   /** When it was queued. */
   createdAt: Date
 }
@@ -234,6 +240,8 @@ export interface UsageRow {
   id: string
   /** The chat that the attempt was made for. */
   chatId: string
+  /** What the chat belonged to when the attempt began, as one text. */
+  owner: string | null
   /** The message that the attempt led to; null where it led to none. */
   messageId: string | null
   /** The id that the attempt's message was to have, and that viewers saw its text under. */

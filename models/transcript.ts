@@ -103,11 +103,12 @@ export async function readRemembered(db: Database, chatId: string): Promise<Pick
   return rows.map((raw) => ({ name: raw.name as string, namespace: raw.namespace as string | null }))
 }
 
-async function readMessages(
+/** Messages of one chat with their calls, in the order of the transcript. `from` names them `m`. */
+export async function readMessages(
   db: Database,
   from: string,
   where: string,
-  bind: { chatId: string; through?: number },
+  bind: Readonly<Record<string, string | number>>,
   transaction?: Transaction,
 ): Promise<TranscriptMessage[]> {
   const rows = await db.read(

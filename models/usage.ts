@@ -16,6 +16,7 @@ export function defineUsage(sequelize: Sequelize, tableName: string, own?: OwnPa
     {
       id: idColumn(),
       chatId: idReference(),
+      owner: wordColumn(),
       messageId: idReference(),
       answerId: idReference(),
       operation: wordColumn(),

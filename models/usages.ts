@@ -4,7 +4,10 @@ import type { UsageRow, UsageStatus } from './rows.ts'
 
 // The only writes of a run that need no fence: money that was spent is recorded whoever holds the chat.
 
-export type NewUsage = Pick<UsageRow, 'id' | 'chatId' | 'answerId' | 'operation' | 'provider' | 'model' | 'claimToken'>
+export type NewUsage = Pick<
+  UsageRow,
+  'id' | 'chatId' | 'owner' | 'answerId' | 'operation' | 'provider' | 'model' | 'claimToken'
+>
 
 export type UsageClosing = Pick<
   UsageRow,

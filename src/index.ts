@@ -8,6 +8,8 @@ export type { Extensions, ModelExtension, Models } from '../models/index.ts'
 export type { MessageRecord, MessageValue } from '../models/message.ts'
 export type { ModelRecord } from '../models/model.ts'
 export type { ChatState } from '../models/overview.ts'
+export type { Owner } from '../models/owner.ts'
+export type { UsageTotal } from '../models/owner-totals.ts'
 export type { QueuedMessageRecord } from '../models/queued-message.ts'
 export type {
   Approval,
@@ -65,7 +67,9 @@ export type {
   ToolCallOrId,
   WakeOptions,
 } from './chat/chat-decisions.ts'
+export type { EditOptions, RegenerateOptions } from './chat/chat-edits.ts'
 export type { InTransaction } from './chat/chat-handle.ts'
+export type { ChatsListOptions, ChatsSearchOptions } from './chat/chat-lists.ts'
 export type { ModelChoice, ModelOptions, Protocol } from './chat/chat-model.ts'
 export type { QueueOptions } from './chat/chat-requests.ts'
 export type {
@@ -75,16 +79,18 @@ export type {
   ToolArguments,
   ToolOptionsInput,
 } from './chat/chat-settings.ts'
-export type { Chats, CreateOptions, NewChat } from './chat/chats.ts'
+export type { Chats, ChatsPage, CreateOptions, ForkOptions, NewChat } from './chat/chats.ts'
 export type { Diagnosis, WaitsFor } from './chat/diagnose.ts'
 export type { Advice } from './chat/diagnosis-advice.ts'
 export { LlmChat } from './chat/llm-chat.ts'
 export type { Message } from './chat/message.ts'
 export type { AddedValue } from './chat/message-inputs.ts'
+export type { MessagesPage, PageOptions, SearchOptions } from './chat/message-pages.ts'
 export type { TranscriptValue } from './chat/message-values.ts'
 export type { InputRequest, PendingTaskOfChat } from './chat/pending.ts'
 export type { WithAttachments } from './chat/stored-files.ts'
 export { defineAgent } from './chat/turn-ends.ts'
+export { Usages, type UsageTotalOptions } from './chat/usages.ts'
 export * from './errors.ts'
 export type { ChatEvent, EventToolCall, LiveEvent } from './events/event.ts'
 export type { EventsOptions, History } from './events/options.ts'

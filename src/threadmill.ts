@@ -17,6 +17,7 @@ import { type Attachment, openAttachment } from './attachments/attachment.ts'
 import { type AttachmentsOptions, filesOf } from './attachments/options.ts'
 import { Approvals } from './chat/approvals.ts'
 import { Chats } from './chat/chats.ts'
+import { Usages } from './chat/usages.ts'
 import { ArgumentError, ConfigurationError } from './errors.ts'
 import type { ContextFor } from './loop/contexts.ts'
 import { missingAgent } from './loop/ending.ts'
@@ -79,6 +80,8 @@ export class Threadmill {
   readonly chats: Chats
   /** Calls of all chats that wait for a decision. */
   readonly approvals: Approvals
+  /** What was spent on models, over all chats. */
+  readonly usage: Usages
   /** Asks for chats to be run, or summarised, by workers of this process or another. */
   readonly jobs: {
     /** Runs a turn to its answer, or to where it has to wait. */
@@ -109,6 +112,7 @@ export class Threadmill {
       compact: new CompactJob(dependencies),
     }
     this.chats = new Chats(parts.chats)
+    this.usage = new Usages(parts.db)
     this.approvals = new Approvals(parts.db, parts.models)
   }
 

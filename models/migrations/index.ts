@@ -7,6 +7,7 @@ import { resultEncoding } from './0006-result-encoding.ts'
 import { waits } from './0007-waits.ts'
 import { modelRows } from './0008-models.ts'
 import { attachments } from './0009-attachments.ts'
+import { owners } from './0010-owners.ts'
 import type { Migration } from './migration.ts'
 
 export type { Migration, MigrationContext } from './migration.ts'
@@ -22,4 +23,5 @@ export const migrations: readonly Migration[] = [
   waits,
   modelRows,
   attachments,
+  owners,
 ]

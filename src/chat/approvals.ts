@@ -1,9 +1,12 @@
 import * as z from 'zod'
 import type { Database } from '../../models/database.ts'
-import { type InboxPlace, readInbox } from '../../models/inbox.ts'
+import { readInbox } from '../../models/inbox.ts'
 import { type Models, recordOf } from '../../models/index.ts'
+import { type Owner, ownerKey, ownerOf } from '../../models/owner.ts'
 import type { ToolCallRecord } from '../../models/tool-call.ts'
 import { ArgumentError } from '../errors.ts'
+import { cursorOf, placeOf } from './cursor.ts'
+import { ownerInput } from './owner-input.ts'
 
 /** A call that waits for a decision. */
 export interface PendingApproval {
@@ -12,7 +15,7 @@ export interface PendingApproval {
   /** The chat's agent; null for one without. */
   readonly agent: string | null
   /** What the chat belongs to; null where the application did not say. */
-  readonly owner: string | null
+  readonly owner: Owner | null
   /** The call. */
   readonly toolCall: ToolCallRecord
   /** Since when it waits. */
@@ -24,7 +27,7 @@ export interface PendingApproval {
 /** Which calls are listed. */
 export interface ApprovalsOptions {
   /** Of chats of this owner. Default: of all. */
-  readonly owner?: string | undefined
+  readonly owner?: Owner | undefined
   /** Behind this page: its `next`. */
   readonly before?: string | undefined
   /** At most so many; 1 to 200, default 50. */
@@ -40,7 +43,7 @@ export interface ApprovalsPage {
 }
 
 const schema = z.strictObject({
-  owner: z.string().min(1).max(255).optional(),
+  owner: ownerInput.optional(),
   before: z.string().optional(),
   limit: z.int().min(1).max(200).default(50),
 })
@@ -66,30 +69,25 @@ export class Approvals {
       const problems = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'options'}: ${issue.message}`)
       throw new ArgumentError(`approvals.list() can't list that. ${problems.join('; ')}`)
     }
-    const { owner = null, before, limit } = parsed.data
-    const place = before === undefined ? null : placeOf(before)
-    const rows = await readInbox(this.#db, { owner, before: place, limit: limit + 1 })
+    const { owner, before, limit } = parsed.data
+    const place = before === undefined ? null : placeOf(before, 'approvals.list()')
+    const rows = await readInbox(this.#db, {
+      owner: owner === undefined ? null : ownerKey(owner),
+      before: place === null ? null : { askedAt: place.at, id: place.id },
+      limit: limit + 1,
+    })
     const page = rows.slice(0, limit)
     const last = rows.length > limit ? page.at(-1)?.call : undefined
     return {
       approvals: page.map(({ call, chat }) => ({
         chatId: chat.id,
         agent: chat.agent,
-        owner: chat.owner,
+        owner: ownerOf(chat.owner),
         toolCall: recordOf(this.#models.ToolCall, call),
         askedAt: call.askedAt ?? call.createdAt,
         expiresAt: call.expiresAt,
       })),
-      next: last?.askedAt ? `${last.askedAt.getTime()}_${last.id}` : null,
+      next: last?.askedAt ? cursorOf({ at: last.askedAt, id: last.id }) : null,
     }
   }
-}
-
-function placeOf(cursor: string): InboxPlace {
-  const [, at = '', id = ''] = /^(\d{1,15})_([0-9a-f-]{36})$/.exec(cursor) ?? []
-  if (id === '')
-    throw new ArgumentError(
-      `approvals.list() takes the next of an earlier page as before, not ${JSON.stringify(cursor.slice(0, 60))}.`,
-    )
-  return { askedAt: new Date(Number(at)), id }
 }

@@ -4,6 +4,7 @@ import { chatNotFound } from '../../models/claims.ts'
 import type { Database } from '../../models/database.ts'
 import type { Models } from '../../models/index.ts'
 import { findModel, type NamedModel } from '../../models/model-rows.ts'
+import { type Owner, ownerOf } from '../../models/owner.ts'
 import type { ChatRow, TranscriptMessage } from '../../models/rows.ts'
 import { type Instruction, instructionOf, type PendingSettings } from '../../models/settings.ts'
 import { type ChatLook, lookAtChat, readRecent, readTranscript } from '../../models/transcript.ts'
@@ -78,9 +79,20 @@ export abstract class ChatHandle {
     return this.row.agent
   }
 
-  /** What the application said the chat belongs to, or null. */
-  get owner(): string | null {
-    return this.row.owner
+  /** What the application said the chat belongs to, in the form in which it did, or null. (E50) */
+  get owner(): Owner | null {
+    return ownerOf(this.row.owner)
+  }
+
+  /** Which chat this one was forked from, and up to which position: null where none of its messages were taken. Null for a chat that was not. (E54) */
+  get forkedFrom(): {
+    /** The old chat, which may be gone. */
+    readonly chatId: string
+    /** The position of the last message that was copied. */
+    readonly position: number | null
+  } | null {
+    const { forkedFrom, forkedPosition } = this.row
+    return forkedFrom === null ? null : { chatId: forkedFrom, position: forkedPosition }
   }
 
   /** The transcript in its order; summaries, whose `summaryThrough` is not null, among the messages that they came after. */

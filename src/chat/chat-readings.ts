@@ -16,6 +16,7 @@ import { ChatSettings } from './chat-settings.ts'
 import type { Diagnosis } from './diagnose.ts'
 import { readDiagnosis } from './diagnosis.ts'
 import type { Message } from './message.ts'
+import { type MessagesPage, type PageOptions, readPage, type SearchOptions } from './message-pages.ts'
 import { type InputRequest, inputsOf, type PendingTaskOfChat, tasksOf } from './pending.ts'
 
 /** What can be asked about a chat. Everything is read anew, from any process. */
@@ -82,6 +83,25 @@ export abstract class ChatReadings extends ChatSettings {
   async #visit(visit: (message: Message) => unknown): Promise<this> {
     for await (const message of this) await visit(message)
     return this
+  }
+
+  /**
+   * A part of the transcript: its end, or what comes before or after a position; as of {@link messages} otherwise. Also pages on in
+   * a chat that grows: positions never change. (E52)
+   * @throws {ArgumentError} for options that there are not.
+   */
+  async page(options: PageOptions = {}): Promise<MessagesPage> {
+    return readPage(this.deps.db, this.id, options, null)
+  }
+
+  /**
+   * The last questions and answers that have `text` in them as it is, `%` and `_` included; no instructions, results, summaries or
+   * reasoning. Letters match in either case: on SQLite those of ASCII only. The chat's messages are read one by one. (E52)
+   * @param text 1 to 1 000 characters.
+   * @throws {ArgumentError} for options that there are not, or no text.
+   */
+  async search(text: string, options: SearchOptions = {}): Promise<MessagesPage> {
+    return readPage(this.deps.db, this.id, options, text)
   }
 
   /** Whether nothing is left to do: the last turn is answered and no message waits in the queue. (S33, S60) */

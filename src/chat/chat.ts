@@ -15,8 +15,9 @@ import type { LoopPorts, OnChunk, RunOrder, Verb } from '../loop/run-context.ts'
 import { latestMessage } from '../loop/transcript.ts'
 import { type CompactOptions, compactOptions, problemsOf } from '../tools/compaction-options.ts'
 import { type AddedMessageInput, messageToAdd } from './added-message.ts'
+import { ChatEdits } from './chat-edits.ts'
 import type { InTransaction } from './chat-handle.ts'
-import { ChatRequests, requireText } from './chat-requests.ts'
+import { requireText } from './chat-requests.ts'
 import { LlmChat } from './llm-chat.ts'
 import { asMessage, type Message } from './message.ts'
 import { type AddedValue, inputsOf, isValues } from './message-inputs.ts'
@@ -35,7 +36,7 @@ export interface AskLaterOptions extends AskOptions, InTransaction {}
  * One conversation. The object is a handle: what it says is read from the database each time, except `id`, `agent`,
  * `owner` and the settings, which are as of loading.
  */
-export class Chat extends ChatRequests {
+export class Chat extends ChatEdits {
   #llm: LlmChat | null = null
 
   /**

@@ -4,14 +4,20 @@ import * as z from 'zod'
 import type { ChatRecord } from '../../models/chat.ts'
 import { chatNotFound } from '../../models/claims.ts'
 import { chatColumns } from '../../models/columns.ts'
-import type { ChatRow } from '../../models/rows.ts'
+import { deleteChat } from '../../models/deleting.ts'
+import { insertFork, readChat } from '../../models/forking.ts'
+import { type Owner, ownerKey } from '../../models/owner.ts'
+import type { ChatRow, TranscriptMessage } from '../../models/rows.ts'
 import { insertChat } from '../../models/staging.ts'
-import { lookAtChat } from '../../models/transcript.ts'
+import { lookAtChat, readTranscript } from '../../models/transcript.ts'
 import { ArgumentError, MissingAgentError } from '../errors.ts'
+import { forked } from '../loop/fork-point.ts'
 import type { Agent } from '../tools/agent.ts'
 import { type SettingsInput, settingsShape, storedSettings } from '../tools/settings-input.ts'
 import { Chat } from './chat.ts'
 import type { ChatDependencies, InTransaction } from './chat-handle.ts'
+import { type ChatsListOptions, type ChatsSearchOptions, readChats } from './chat-lists.ts'
+import { ownerInput } from './owner-input.ts'
 
 /** What a new chat is made with. */
 export interface NewChat extends SettingsInput {
@@ -21,8 +27,25 @@ export interface NewChat extends SettingsInput {
   readonly model?: string | undefined
   /** The provider that goes with `model`. Default: the agent's. */
   readonly provider?: string | undefined
-  /** What the chat belongs to, in the application's words: stored, handed back, never interpreted. At most 255 characters. */
-  readonly owner?: string | undefined
+  /**
+   * What the chat belongs to, in the application's words: a text, or `{ type, id }`. Stored, handed back as given, never interpreted.
+   * At most 255 characters; a record's type and id take 19 beside their own. (E50)
+   */
+  readonly owner?: Owner | undefined
+}
+
+/** One page of chats. */
+export interface ChatsPage {
+  /** Newest first. */
+  readonly chats: readonly Chat[]
+  /** For `before` of the next page; null after the last one. */
+  readonly next: string | null
+}
+
+/** How a chat is forked. */
+export interface ForkOptions extends InTransaction {
+  /** The position or the id of the last message that is copied. Default: the last one. */
+  readonly at?: number | string | undefined
 }
 
 /** How a chat is made. */
@@ -40,7 +63,7 @@ const schema = z.strictObject({
   agent: z.union([word, z.object({ name: word })]).optional(),
   model: word.optional(),
   provider: word.optional(),
-  owner: word.optional(),
+  owner: ownerInput.optional(),
   ...settingsShape,
 })
 
@@ -85,7 +108,7 @@ export class Chats {
       agent: name,
       model: model ?? null,
       provider: provider ?? null,
-      owner: owner ?? null,
+      owner: owner === undefined ? null : ownerKey(owner),
       settings: storedSettings(parsed.data),
     }
     const named = row.model === null ? null : await this.#deps.nameModel(row, row.model)
@@ -97,6 +120,58 @@ export class Chats {
   /** @throws {ChatNotFoundError} when there is no such chat. */
   async find(id: string): Promise<Chat> {
     return this.#look(id)
+  }
+
+  /**
+   * Chats, newest first, a page at a time; a chat that is made meanwhile moves no other to another page. (E51)
+   * @throws {ArgumentError} for options that there are not, or a `before` that no page gave.
+   */
+  async list(options: ChatsListOptions = {}): Promise<ChatsPage> {
+    return this.#page('chats.list()', options, null)
+  }
+
+  /**
+   * Chats of an owner of which a question or an answer has `text` in it, newest first; what matches is as of `chat.search`, which gives
+   * the messages. Every message of that owner may be read: for many long chats keep a search index of your own. (E52)
+   * @param text 1 to 1 000 characters.
+   * @throws {ArgumentError} for options that there are not, no owner, or no text.
+   */
+  async search(text: string, options: ChatsSearchOptions): Promise<ChatsPage> {
+    return this.#page('chats.search()', options, text)
+  }
+
+  async #page(verb: string, options: ChatsListOptions, text: string | null): Promise<ChatsPage> {
+    const { rows, next } = await readChats(this.#deps, verb, options, text)
+    return { chats: rows.map((row) => new Chat(row, this.#deps)), next }
+  }
+
+  /**
+   * Removes a chat with all of its rows, as `chat.delete()` does. (E53)
+   * @throws {ChatNotFoundError} when there is no such chat.
+   */
+  async delete(id: string): Promise<void> {
+    await deleteChat(this.#deps.db, String(id))
+    await this.#deps.ports.events.forget(String(id))
+  }
+
+  /**
+   * A new chat with copies of the messages of an old one up to a point: same agent, model, settings, instructions and owner; whole rounds,
+   * and nothing from an open one on. It is idle and wanted by nobody; claim, cancel, queue, usage entries, and what was allowed for
+   * the rest of the old chat stay there. The old chat is not locked and may be running: what is stored at one moment is copied. (E54)
+   * @throws {ChatNotFoundError} when there is no such chat. {ArgumentError} when it has no such message.
+   */
+  async fork(chat: string | Pick<Chat, 'id'>, { at, transaction: join }: ForkOptions = {}): Promise<Chat> {
+    const { db } = this.#deps
+    const source = String(typeof chat === 'string' ? chat : chat.id)
+    const id = uuid()
+    await db.transaction(async (transaction) => {
+      const row = await readChat(db, source, transaction)
+      if (row === null) throw chatNotFound(source)
+      const transcript = await readTranscript(db, source, transaction)
+      const copied = forked(transcript, at === undefined ? null : positionOf(source, transcript, at))
+      await insertFork(db, { id, source: row, ...copied }, transaction)
+    }, join)
+    return this.#look(id, join)
   }
 
   async #look(id: string, transaction?: Transaction): Promise<Chat> {
@@ -121,4 +196,14 @@ export class Chats {
     const row = Object.fromEntries(Object.keys(chatColumns).map((key) => [key, values[key]]))
     return new Chat(row as unknown as ChatRow, this.#deps)
   }
+}
+
+/** @throws {ArgumentError} when there is no such message. */
+function positionOf(chatId: string, transcript: readonly TranscriptMessage[], at: number | string): number {
+  const message = transcript.find(({ id, position, role }) => role !== 'system' && (id === at || position === at))
+  if (message !== undefined) return message.position
+  throw new ArgumentError(
+    `Chat ${chatId} has no message ${String(at)} to be forked at: pass the position or the id of one of messages().`,
+    { chatId },
+  )
 }

@@ -144,6 +144,16 @@ export type LiveEvent =
       /** The queued message that was taken back. */
       readonly queuedId: string
     }
+  /** A user message is asked again, and what came behind it is gone: drop the messages named. */
+  | {
+      readonly type: 'transcript.cut'
+      /** The user message. */
+      readonly messageId: string
+      /** What it says now. */
+      readonly content: string
+      /** The ids of the messages that are gone. */
+      readonly removed: readonly string[]
+    }
   /** The turn can't go on before someone decides. */
   | {
       readonly type: 'run.waiting'

@@ -39,6 +39,8 @@ export interface EventPublisher {
   publish(chatId: string, claimToken: number, event: LiveEvent): void
   /** Resolves when everything published so far for the chat was sent or dropped, or after `giveUpMs`. */
   flush(chatId: string): Promise<void>
+  /** Drops what waits for a chat that is gone, and its stream. */
+  forget(chatId: string): Promise<void>
   /** Flushes every chat, then drops what is left. Safe to call again. The connection stays the caller's. */
   close(): Promise<void>
 }
@@ -181,6 +183,13 @@ export function eventPublisher(redis: Redis | Cluster, options: EventPublisherOp
     return inTime(settled, chatId)
   }
 
+  async function forget(chatId: string): Promise<void> {
+    const lane = lanes.get(chatId)
+    if (lane) lane.waiting = []
+    await flush(chatId)
+    await redis.del(streamKey(prefix, chatId)).catch((error: unknown) => report(error, chatId))
+  }
+
   function inTime(settled: Promise<void>, chatId: string): Promise<void> {
     return new Promise((done) => {
       const timer = timers.setTimeout(() => {
@@ -208,5 +217,5 @@ export function eventPublisher(redis: Redis | Cluster, options: EventPublisherOp
     return closing
   }
 
-  return { publish, flush, close }
+  return { publish, flush, forget, close }
 }

@@ -55,6 +55,7 @@ const union = z.discriminatedUnion('type', [
   z.object({ type: z.literal('queued'), queuedId: text, content: textOrNull, steer: z.boolean() }),
   z.object({ type: z.literal('dequeued'), queuedId: text, messageId: text }),
   z.object({ type: z.literal('unqueued'), queuedId: text }),
+  z.object({ type: z.literal('transcript.cut'), messageId: text, content: text, removed: z.array(text).readonly() }),
   z.object({ type: z.literal('run.waiting'), toolCalls: z.array(toolCall).readonly() }),
   z.object({ type: z.literal('run.finished'), messageId: textOrNull }),
   z.object({ type: z.literal('run.cancelled') }),

@@ -108,6 +108,7 @@ export class Told {
         return true
       case 'attempt.restarted':
       case 'message.finished':
+      case 'transcript.cut':
         this.#draft = 'none'
         return this.tell(event)
       // Made by readers: nobody sends it.
@@ -155,6 +156,7 @@ function keyOf(event: ChatEvent): string | null {
     case 'text.delta':
     case 'thinking.delta':
     case 'tool.progress':
+    case 'transcript.cut':
     case 'usage':
     case 'resync':
       return null

@@ -105,6 +105,7 @@ export async function openUsage(run: RunContext, attempt: ModelAttempt): Promise
   await run.ports.rows.openUsage({
     id: attempt.usageId,
     chatId: run.chat.id,
+    owner: run.chat.owner,
     // Viewers see nothing of a summary, so nothing of it can be left on their screens.
     answerId: attempt.operation === 'chat' ? attempt.messageId : null,
     operation: attempt.operation,

@@ -1,3 +1,4 @@
+import { ownerOf } from '../../models/owner.ts'
 import type { ChatRow } from '../../models/rows.ts'
 import { ConfigurationError, ThreadmillError } from '../errors.ts'
 import { type ModelContext, modelContextSchema } from '../tools/model-context.ts'
@@ -16,7 +17,7 @@ export type ContextFor = (
 /** Asks the application, and checks what it says. No value of it is part of an error. */
 export function contexts(contextFor: ContextFor | undefined): (chat: ChatRow) => Promise<ModelContext | null> {
   return async ({ id, agent, owner }) => {
-    const given = await asked(contextFor, { id, agent, owner })
+    const given = await asked(contextFor, { id, agent, owner: ownerOf(owner) })
     const parsed = modelContextSchema.nullable().safeParse(given)
     if (parsed.success) return parsed.data
     const fields = [...new Set(parsed.error.issues.map((issue) => issue.path[0] ?? 'what it returned'))].join(', ')

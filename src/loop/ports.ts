@@ -80,6 +80,8 @@ export interface EventsPort {
   publish(chatId: string, claimToken: number, event: LiveEvent): void
   /** Resolves when everything published so far has been sent or given up. */
   flush(chatId: string): Promise<void>
+  /** Drops what was published for a chat that is gone, and what is kept of it. */
+  forget(chatId: string): Promise<void>
 }
 
 export interface ClockPort {

@@ -1,5 +1,6 @@
 import type { MeasuredContext } from '../../models/compaction.ts'
 import type { MessageRecord } from '../../models/message.ts'
+import { ownerOf } from '../../models/owner.ts'
 import type { QueuedMessageRecord } from '../../models/queued-message.ts'
 import type {
   Bell,
@@ -23,7 +24,7 @@ import type { Agent } from '../tools/agent.ts'
 import type { HookLists } from '../tools/hooks.ts'
 import type { ModelContext } from '../tools/model-context.ts'
 import type { AgentSettings } from '../tools/settings.ts'
-import type { StopReason, Tool } from '../tools/tool.ts'
+import type { StopReason, Tool, ToolContext } from '../tools/tool.ts'
 import type { TurnOutcome } from '../tools/turn-end.ts'
 import type { ContextLimits } from './context-limits.ts'
 import type { BellPort, ClaimsPort, ClockPort, EventsPort, HeldClaim, RowsPort } from './ports.ts'
@@ -269,7 +270,7 @@ export function factsOf({ chat }: Pick<RunContext, 'chat'>): RunFacts {
 }
 
 /** The chat as tools and resolvers get it. */
-export function chatOf(run: Pick<RunContext, 'chat'>): { id: string; agent: string | null; owner: string | null } {
+export function chatOf(run: Pick<RunContext, 'chat'>): ToolContext['chat'] {
   const { id, agent, owner } = run.chat
-  return { id, agent, owner }
+  return { id, agent, owner: ownerOf(owner) }
 }

@@ -155,6 +155,7 @@ async function fail(
   }
   if (error instanceof ChatNotFoundError) {
     report.ended('chat-gone', turn)
+    await ports.events.forget(order.chatId)
     throw error
   }
   const look = context?.look ?? (await ports.rows.look(order.chatId))

@@ -1,3 +1,4 @@
+import type { Owner } from '../../models/owner.ts'
 import type { Json, JsonObject, ToolCallRow, ToolEncoding } from '../../models/rows.ts'
 import type { InputField, PauseState } from '../../models/waiting.ts'
 
@@ -12,7 +13,7 @@ export interface ToolContext {
     /** The name of its agent; null for one without. */
     readonly agent: string | null
     /** What the application said it belongs to; null where it said nothing. */
-    readonly owner: string | null
+    readonly owner: Owner | null
   }
   /** The same for every run of this call, in any process: hand it to whatever must not act twice. */
   readonly idempotencyKey: string

@@ -71,7 +71,17 @@ onEachDatabase('The queue beside a run', (kind) => {
       const { id: chatId } = await worker.chats.create({ agent })
       const queue = Array.from({ length: rounds }, (_, position): QueuedMessageRow => {
         const [id, createdAt] = [uuid(), new Date()]
-        return { id, chatId, position, content: id, attachments: null, steer: true, owner: null, createdAt }
+        return {
+          id,
+          chatId,
+          position,
+          content: id,
+          attachments: null,
+          steer: true,
+          owner: null,
+          ownerKey: null,
+          createdAt,
+        }
       })
       await db.insert<QueuedMessageRow>(db.tables.queuedMessages, queuedMessageColumns, queue)
       const key = { chatId, claimId: uuid() }

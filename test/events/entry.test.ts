@@ -35,6 +35,7 @@ const samples: { readonly [Type in LiveEvent['type']]: Extract<LiveEvent, { type
   queued: { type: 'queued', queuedId: 'q', content: null, steer: true },
   dequeued: { type: 'dequeued', queuedId: 'q', messageId: 'm' },
   unqueued: { type: 'unqueued', queuedId: 'q' },
+  'transcript.cut': { type: 'transcript.cut', messageId: 'm', content: 'x', removed: ['n'] },
   'run.waiting': { type: 'run.waiting', toolCalls: [toolCall] },
   'run.finished': { type: 'run.finished', messageId: null },
   'run.cancelled': { type: 'run.cancelled' },

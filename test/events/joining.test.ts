@@ -230,6 +230,7 @@ describe('joining a chat', () => {
         attachments: null,
         steer: true,
         owner: null,
+        ownerKey: null,
         createdAt: new Date(0),
       }
       rows.set(chatId, { ...read, queue: [queued] })

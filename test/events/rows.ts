@@ -13,6 +13,8 @@ export function lookOf(chat: Partial<ChatRow> = {}): ChatLook {
     provider: null,
     modelRowId: null,
     owner: null,
+    forkedFrom: null,
+    forkedPosition: null,
     settings: {},
     nextPosition: 0,
     nextQueuePosition: 0,

@@ -136,6 +136,8 @@ const emptyChat: Omit<
   'id' | 'agent' | 'model' | 'provider' | 'owner' | 'settings' | 'createdAt' | 'updatedAt'
 > = {
   modelRowId: null,
+  forkedFrom: null,
+  forkedPosition: null,
   nextPosition: 0,
   nextQueuePosition: 0,
   claimedBy: null,

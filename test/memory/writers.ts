@@ -44,6 +44,7 @@ export function enqueue(
     position: chat.nextQueuePosition++,
     owner: null,
     attachments: null,
+    ownerKey: null,
     createdAt: tables.now(),
   }
   tables.queuedMessages.push(row)

@@ -43,6 +43,8 @@ export function describe(event: ChatEvent): string {
     case 'dequeued':
     case 'unqueued':
       return event.queuedId
+    case 'transcript.cut':
+      return event.removed.join()
     case 'run.waiting':
       return event.toolCalls.map(({ name }) => name).join()
     case 'run.finished':

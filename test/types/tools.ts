@@ -1,5 +1,5 @@
 import { expectTypeOf } from 'expect-type'
-import { defineAgent, defineTool, type JsonObject, type Tool, type ToolContext } from 'threadmill'
+import { defineAgent, defineTool, type JsonObject, type Owner, type Tool, type ToolContext } from 'threadmill'
 import * as z from 'zod'
 import * as mini from 'zod/mini'
 
@@ -67,7 +67,7 @@ defineTool({
   execute,
   requiresApproval: async (call, chat) => {
     expectTypeOf(call.arguments).toEqualTypeOf<JsonObject>()
-    expectTypeOf(chat.owner).toEqualTypeOf<string | null>()
+    expectTypeOf(chat.owner).toEqualTypeOf<Owner | null>()
     return null
   },
   onInterrupted: async (context) => {

@@ -158,6 +158,8 @@ function lineOf(event: ChatEvent): string | null {
       return `queued for ${event.steer ? 'this turn' : 'the next turn'}: ${detail(event.content ?? '')}`
     case 'unqueued':
       return 'taken out of the queue'
+    case 'transcript.cut':
+      return `asked again, without ${event.removed.length} messages`
     case 'usage':
       return usage(event)
     case 'run.waiting':

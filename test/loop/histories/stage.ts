@@ -54,7 +54,7 @@ export class Stage {
       claims: this.claims,
       rows: memoryRows(this.tables),
       bell: { ring: async () => {} },
-      events: { publish() {}, flush: async () => {} },
+      events: { publish() {}, flush: async () => {}, forget: async () => {} },
       clock: {
         now: () => this.tables.now(),
         random: () => 0.5,
