@@ -1,5 +1,7 @@
 import type { Transaction } from 'sequelize'
 import { ArgumentError } from '../src/errors.ts'
+import type { AttachmentValue } from './attachment-value.ts'
+import { dropBlobs } from './blobs.ts'
 import { wantNow } from './claims.ts'
 import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
@@ -26,6 +28,8 @@ export type CutOutcome =
       readonly content: string
       /** Ids of the messages that are gone. */
       readonly removed: readonly string[]
+      /** The files that went with them, for `purgeBlob`. */
+      readonly files: readonly AttachmentValue[]
       /** Whether the chat is wanted by this: because it was asked for, or because of a message that stays. */
       readonly wanted: boolean
     }
@@ -67,8 +71,9 @@ export async function cutTranscript(db: Database, cut: Cut, transaction: Transac
   )
   const content = await askAnew(db, question.id, cut.text, transaction)
   const ids = removed.map(({ id }) => id)
-  await deleteMessages(db, ids, transaction)
-  return { kind: 'cut', messageId: question.id, content, removed: ids, wanted }
+  const files = await deleteMessages(db, ids, transaction)
+  await dropBlobs(db, files, transaction)
+  return { kind: 'cut', messageId: question.id, content, removed: ids, files, wanted }
 }
 
 /** The wish was for what is gone, unless something waits in the queue. */
@@ -136,14 +141,27 @@ async function readPlaces(db: Database, chatId: string, transaction: Transaction
   }))
 }
 
-/** Their calls go with them; the usage entries stay, without a message. */
-async function deleteMessages(db: Database, ids: readonly string[], transaction: Transaction): Promise<void> {
+/** Their calls go with them; the usage entries stay, without a message. Returns the files that they had. */
+async function deleteMessages(
+  db: Database,
+  ids: readonly string[],
+  transaction: Transaction,
+): Promise<AttachmentValue[]> {
+  const files: AttachmentValue[] = []
   for (let from = 0; from < ids.length; from += 500) {
     const some = ids.slice(from, from + 500)
-    await db.write(
-      `DELETE FROM ${db.tables.messages} WHERE id IN (${some.map((_, at) => `$id${at}`).join(', ')})`,
-      Object.fromEntries(some.map((id, at) => [`id${at}`, id])),
+    const named = `WHERE id IN (${some.map((_, at) => `$id${at}`).join(', ')})`
+    const bind = Object.fromEntries(some.map((id, at) => [`id${at}`, id]))
+    const { messages } = db.tables
+    const rows = await db.read(
+      `SELECT attachments FROM ${messages} ${named} AND attachments IS NOT NULL`,
+      bind,
       transaction,
     )
+    for (const { attachments } of rows) {
+      if (attachments !== null) files.push(...(db.dialect.readJson(attachments) as AttachmentValue[]))
+    }
+    await db.write(`DELETE FROM ${messages} ${named}`, bind, transaction)
   }
+  return files
 }

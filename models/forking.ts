@@ -1,5 +1,6 @@
 import type { Transaction } from 'sequelize'
 import { v7 as uuid } from 'uuid'
+import { holdBlobs } from './blobs.ts'
 import { chatColumns, messageColumns, readRow, selectList, toolCallColumns } from './columns.ts'
 import type { Database } from './database.ts'
 import { newToolCall } from './new-tool-call.ts'
@@ -50,6 +51,11 @@ export async function insertFork(db: Database, fork: Fork, transaction: Transact
     updatedAt: now,
   }
   await db.insert<ChatRow>(db.tables.chats, chatColumns, [chat], { transaction })
+  await holdBlobs(
+    db,
+    messages.flatMap(({ attachments }) => attachments ?? []),
+    transaction,
+  )
   const ids = new Map(messages.map((message) => [message.id, uuid()]))
   const idOf = (old: string) => ids.get(old) ?? null
   const copies = messages.map(({ toolCalls: _, ...message }) => ({

@@ -2,6 +2,7 @@ import { type Cut, type CutOutcome, cutTranscript } from '../../models/cutting.t
 import { deleteChat } from '../../models/deleting.ts'
 import { ArgumentError, CancelledError, ChatRunningError } from '../errors.ts'
 import { ChatRequests, requireText } from './chat-requests.ts'
+import { purgeFiles } from './stored-files.ts'
 
 /** How a question is asked again. */
 export interface EditOptions {
@@ -54,7 +55,11 @@ export abstract class ChatEdits extends ChatRequests {
    * @throws {ChatNotFoundError} when it is gone already.
    */
   async delete(): Promise<void> {
-    await deleteChat(this.deps.db, this.id)
+    const digests = await deleteChat(this.deps.db, this.id)
+    await purgeFiles(
+      this.deps,
+      digests.map((digest) => ({ digest })),
+    )
     await this.deps.ports.events.forget(this.id)
   }
 
@@ -73,7 +78,8 @@ export abstract class ChatEdits extends ChatRequests {
       const cut: Cut = { chatId: this.id, messageId, text: asked.text, want: enqueue, arrivedFrom }
       const outcome: CutOutcome = await db.transaction((transaction) => cutTranscript(db, cut, transaction))
       if (outcome.kind === 'cut') {
-        const { content, removed, wanted } = outcome
+        const { content, removed, files, wanted } = outcome
+        await purgeFiles(this.deps, files)
         publish(this.id, { type: 'transcript.cut', messageId: outcome.messageId, content, removed })
         if (wanted) await ports.bell.ring(this.id, 'complete')
         return this

@@ -18,6 +18,7 @@ import { Chat } from './chat.ts'
 import type { ChatDependencies, InTransaction } from './chat-handle.ts'
 import { type ChatsListOptions, type ChatsSearchOptions, readChats } from './chat-lists.ts'
 import { ownerInput } from './owner-input.ts'
+import { purgeFiles } from './stored-files.ts'
 
 /** What a new chat is made with. */
 export interface NewChat extends SettingsInput {
@@ -150,7 +151,11 @@ export class Chats {
    * @throws {ChatNotFoundError} when there is no such chat.
    */
   async delete(id: string): Promise<void> {
-    await deleteChat(this.#deps.db, String(id))
+    const digests = await deleteChat(this.#deps.db, String(id))
+    await purgeFiles(
+      this.#deps,
+      digests.map((digest) => ({ digest })),
+    )
     await this.#deps.ports.events.forget(String(id))
   }
 

@@ -62,7 +62,7 @@ async function keepBytes({ files: { store } }: FileDependencies, loaded: readonl
 /** Deletes what nobody holds any more. What can't be deleted now is left to `mill.purgeAttachments()`. (S54, E62) */
 export async function purgeFiles(
   { db, files, ports }: FileDependencies,
-  attachments: readonly AttachmentValue[],
+  attachments: readonly Pick<AttachmentValue, 'digest'>[],
 ): Promise<void> {
   for (const digest of new Set(attachments.map((attachment) => attachment.digest))) {
     try {

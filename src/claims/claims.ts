@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { v4 as uuid } from 'uuid'
 import { chatNotFound, claimLost, readUntaken, type TakeFor, takeChat, type Untaken } from '../../models/claims.ts'
 import type { Database } from '../../models/database.ts'
@@ -6,6 +7,10 @@ import type { CancelWatch } from './cancel-watch.ts'
 import type { ClaimLock } from './claim-lock.ts'
 import { elapsedMs, moment } from './elapsed.ts'
 import type { KeptClaim, Renewer } from './renewer.ts'
+
+/** How often a chat that nobody holds is tried again while its lock is on its way back. */
+const LOCK_TRIES = 10
+const LOCK_PAUSE_MS = 20
 
 export interface ClaimsOptions {
   readonly db: Database
@@ -39,25 +44,30 @@ export class Claims {
   async take(chatId: string, reason: TakeFor): Promise<Taken> {
     const { db, lock, renewer, ttlMs } = this.#options
     await renewer.ready()
-    const claimId = uuid()
-    const begun = moment()
-    if (await lock.acquire(chatId, claimId)) {
-      const taken = await takeChat(db, { chatId, claimId, ttlMs, reason, agents: this.#options.agents() }).catch(
-        async (error: unknown) => {
-          await lock.release(claimId)
-          throw error
-        },
-      )
-      if (taken) {
-        const claim = new Claim(chatId, claimId, begun, this.#options, () => this.#held.delete(claim))
-        this.#held.add(claim)
-        return { kind: 'held', claim }
+    for (let tries = 1; ; tries++) {
+      const claimId = uuid()
+      const begun = moment()
+      const isFree = await lock.acquire(chatId, claimId)
+      if (isFree) {
+        const taken = await takeChat(db, { chatId, claimId, ttlMs, reason, agents: this.#options.agents() }).catch(
+          async (error: unknown) => {
+            await lock.release(claimId)
+            throw error
+          },
+        )
+        if (taken) {
+          const claim = new Claim(chatId, claimId, begun, this.#options, () => this.#held.delete(claim))
+          this.#held.add(claim)
+          return { kind: 'held', claim }
+        }
+        await lock.release(claimId)
       }
-      await lock.release(claimId)
+      const untaken = await readUntaken(db, chatId)
+      if (untaken === null) throw chatNotFound(chatId)
+      // The row is given back before the lock: whoever comes in between waits for the lock, which decides nothing.
+      if (isFree || untaken.claimed || tries === LOCK_TRIES) return { kind: 'refused', untaken }
+      await setTimeout(LOCK_PAUSE_MS)
     }
-    const untaken = await readUntaken(db, chatId)
-    if (untaken === null) throw chatNotFound(chatId)
-    return { kind: 'refused', untaken }
   }
 
   /** How many chats this process holds. */

@@ -7,13 +7,12 @@ import {
   releaseCompaction,
 } from '../../models/compaction.ts'
 import type { Database } from '../../models/database.ts'
+import { pauseToolCall, setApproval } from '../../models/pausing.ts'
 import { lookAtChat, readQueue, readRecent, readRemembered, readToolCalls } from '../../models/transcript.ts'
 import {
   closeToolCalls,
   commitAnswer,
   commitToolResult,
-  pauseToolCall,
-  setApproval,
   settleCancelled,
   startToolCall,
   takeQueued,

@@ -1,5 +1,5 @@
+import type { NewPause } from '../../models/pausing.ts'
 import type { ToolCallRow } from '../../models/rows.ts'
-import type { NewPause } from '../../models/turns.ts'
 import { dueOf, newlyClosed, openRequests, pauseOf } from '../../models/waiting.ts'
 import { errorFacts } from '../observability/error-facts.ts'
 import { withinLimits } from '../tools/limit.ts'

@@ -1,8 +1,9 @@
 import type { ClaimKey, TakeFor, Untaken, WishAfter } from '../../models/claims.ts'
 import type { CompactWishAfter, MeasuredContext, NewSummary } from '../../models/compaction.ts'
+import type { FoundApproval, NewPause } from '../../models/pausing.ts'
 import type { Approval, Bell, Failure, QueuedMessageRow, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
 import type { ChatLook } from '../../models/transcript.ts'
-import type { FoundApproval, NewAnswer, NewMessage, NewPause, NewResult } from '../../models/turns.ts'
+import type { NewAnswer, NewMessage, NewResult } from '../../models/turns.ts'
 import type { NewUsage, UsageClosing } from '../../models/usages.ts'
 import type { LiveEvent } from '../events/event.ts'
 

@@ -83,7 +83,12 @@ const table: Readonly<Record<string, readonly (readonly unknown[])[]>> = {
       'afterUnqueue',
     ].map((hook) => [`Chat.${hook}`, one(functions)]),
   ),
+  'Chat.edit': [...ids.map((id) => [id, 'x']), ['nobody', 7], ['nobody', huge], ['nobody', 'x', { waitMs: -1 }]],
+  'Chat.regenerate': one([{ at: 'nobody' }, { at: huge }, { waitMs: 'x' }]),
+  'Chat.delete': [],
   // Reading
+  'Chat.page': one([null, 7, { limit: 0 }, { before: 'x' }, { state: 'x' }]),
+  'Chat.search': [...one([null, 7, '', {}]), ['x', { limit: 0 }]],
   'Chat.events': one([{ after: 'x' }, { after: 7 }]),
   ...Object.fromEntries(
     [
@@ -128,6 +133,10 @@ const table: Readonly<Record<string, readonly (readonly unknown[])[]>> = {
     { owner: huge },
   ]),
   'Chats.find': one(ids),
+  'Chats.delete': one(ids),
+  'Chats.fork': [...one(ids), ['CHAT', { at: 'nobody' }]],
+  'Chats.list': one([null, 7, { limit: 0 }, { before: 'x' }, { state: 'x' }, { colour: 'red' }]),
+  'Chats.search': [...one([null, 7, '', {}]), ['x', { limit: 0 }], ['x', { owner: 7 }]],
   'Chats.from': one([null, undefined, 7, {}]),
   'Approvals.list': one([null, 7, { limit: 0 }, { before: 'x' }, { owner: '' }, { state: 'x' }]),
   'CompleteJob.enqueue': [...one(ids), ['CHAT', { transaction: {} }]],

@@ -256,7 +256,7 @@ onEachDatabase('A chat whose question is asked again', (kind) => {
     // As the run that is being cancelled may do at the end of its turn.
     const { db } = insidesOf(mill)
     const key = { chatId: chat.id, claimId: (await chatRow(mill, chat)).claimedBy ?? '' }
-    const message = userMessage(chat.id, uuid(), queued.content)
+    const message = userMessage(chat.id, uuid(), queued)
     const [row] = await readQueue(db, chat.id)
     expect(await takeQueued(db, key, { queued: row ? [row] : [], messages: [message], startsTurn: true })).to.equal(
       true,

@@ -7,7 +7,7 @@ import { beforeNext } from '../support/insides.ts'
 import { useBench } from '../support/mills.ts'
 import { until } from '../support/until.ts'
 import { errorFrom } from '../tools/rows.ts'
-import { lastCall, resultsById } from './support/rows.ts'
+import { change, lastCall, resultsById } from './support/rows.ts'
 import { call, freshId, freshName } from './support/tools.ts'
 
 const parameters = z.object({ cents: z.int().optional() })
@@ -31,10 +31,12 @@ onEachDatabase('What people say to a call that waits', (kind) => {
 
   it('counts when it comes before anybody found the question expired, and no expiry is recorded (E45)', async () => {
     const { id, mill, chat, other } = await asked(
-      toolOf((_args, { ask }) => ask({ message: 'Why?', fields: [{ name: 'why' }], expiresMs: 50 })),
+      toolOf((_args, { ask }) => ask({ message: 'Why?', fields: [{ name: 'why' }], expiresMs: 60_000 })),
     )
     const [question] = await other.pendingInputs()
-    await until('it is over', () => Date.now() > (question?.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY))
+    const { id: row, mcpState } = await lastCall(chat)
+    const past = JSON.stringify(mcpState).replace(/"expiresAt":"[^"]*"/, '"expiresAt":"2020-01-01T00:00:00.000Z"')
+    await change(mill.models.ToolCall, row, { mcp_state: past })
     beforeNext(mill, 'pauseToolCall', () => other.answer(question ?? '', { why: 'broken' }))
     await chat.complete()
     expect((await resultsById(chat))[id]?.content).to.equal('{"why":"broken"}')

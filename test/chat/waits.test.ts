@@ -154,7 +154,11 @@ onEachDatabase('A call that waits', (kind) => {
       await chat.answer(second ?? '', { sure: true })
       await until('the turn failed', async () => (await chat.failure()) !== null)
       expect(await roles(chat)).to.equal('user assistant tool')
-      await chat.complete()
+      // The run that failed gives its row back before its lock in Redis: who comes in between is turned away.
+      await until('it is answered', async () => {
+        await chat.complete()
+        return chat.isComplete()
+      })
       expect(await roles(chat)).to.equal('user assistant tool assistant')
     })
 
@@ -377,7 +381,7 @@ onEachDatabase('A call that waits', (kind) => {
         await chat.ask('Go')
         chats.unshift(chat.id)
       }
-      const all = (await mill.approvals.list()).approvals.filter((one) => String(one.owner).startsWith(agent.name))
+      const all = (await mill.approvals.list()).approvals.filter((one) => one.owner?.startsWith(agent.name))
       expect(all.map(({ chatId }) => chatId)).to.deep.equal(chats)
       expect(all[0]?.toolCall.name).to.equal('refund')
       const owner = `${agent.name}-ann`
