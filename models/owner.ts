@@ -14,7 +14,7 @@ const TYPED = '{"type":'
 /** Characters of the text that is stored, at most. */
 export const OWNER_LIMIT = 255
 
-/** The one text that an owner is stored and looked for by. */
+/** The one text that an owner is stored by: for queries of `mill.models` by `owner`, to compare two owners, for a header. */
 export function ownerKey(owner: Owner): string {
   return typeof owner === 'string' ? owner : JSON.stringify({ type: owner.type, id: owner.id })
 }

@@ -8,7 +8,7 @@ export type { Extensions, ModelExtension, Models } from '../models/index.ts'
 export type { MessageRecord, MessageValue } from '../models/message.ts'
 export type { ModelRecord } from '../models/model.ts'
 export type { ChatState } from '../models/overview.ts'
-export type { Owner } from '../models/owner.ts'
+export { type Owner, ownerKey } from '../models/owner.ts'
 export type { UsageTotal } from '../models/owner-totals.ts'
 export type { QueuedMessageRecord } from '../models/queued-message.ts'
 export type {

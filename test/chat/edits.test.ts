@@ -151,35 +151,39 @@ onEachDatabase('A chat whose question is asked again', (kind) => {
     expect(told).to.deep.equal(['cancelled', 'answered'])
   })
 
-  it('keeps results of earlier rounds and summaries of what came before (E55)', async () => {
-    const { chat, runs } = await setUp([
-      text('One'),
-      text('Short'),
-      toolCalls([call('wipe', freshId())]),
-      text('Two'),
-      text('Two again'),
-    ])
-    await chat.ask('First: tell me everything about the number one, please, at length')
-    await chat.compact({ keep: 0 })
-    await chat.askLater('Second')
+  it('keeps results of earlier rounds (E55)', async () => {
+    const { chat, runs } = await setUp([toolCalls([call('wipe', freshId())]), text('Two'), text('Two again')])
+    await chat.askLater('First')
     await chat.step()
     // Abandoned: its result is written behind the question that comes next.
-    await chat.addMessage({ role: 'user', content: 'Third' })
+    await chat.addMessage({ role: 'user', content: 'Second' })
     await chat.complete()
-    const third = (await chat.messages()).find(({ content }) => content === 'Third')
-    await chat.edit(third?.id ?? '', 'Third again')
-    const kept = await chat.messages()
-    expect(kept.filter(({ summaryThrough }) => summaryThrough !== null)).to.have.length(1)
-    expect((await lastCall(chat)).resultId).to.equal(kept.find(({ role }) => role === 'tool')?.id)
+    expect(await roles(chat)).to.equal('user assistant user tool assistant')
+    const second = (await chat.messages())[2]
+    await chat.edit(second?.id ?? '', 'Second again')
+    expect(await roles(chat)).to.equal('user assistant user tool')
+    expect((await lastCall(chat)).resultId).to.equal((await chat.messages()).at(-1)?.id)
     await chat.complete()
-    expect(JSON.stringify(bench.model.requests.at(-1)?.body.messages))
-      .to.include('Short')
-      .and.not.include('First:')
+    expect(await contents(chat)).to.include('Two again')
     expect(runs).to.deep.equal([])
+  })
 
-    const first = kept[0]
+  it('keeps a summary of what came before, and no other (E55)', async () => {
+    const { chat } = await setUp([text('One'), text('Two'), text('Short'), text('Two again'), text('Anew')])
+    await chat.ask('First: tell me everything about the number one, please, at length')
+    await chat.ask('Second')
+    await chat.compact({ keep: 2 })
+    const [first, , second] = await chat.messages()
+    await chat.edit(second?.id ?? '', 'Second again')
+    await chat.complete()
+    expect(JSON.stringify(bench.model.requests[3]?.body.messages))
+      .to.include('Short')
+      .and.include('Second again')
+      .and.not.include('First:')
     await chat.edit(first?.id ?? '', 'Anew')
     expect(await contents(chat)).to.deep.equal(['Anew'])
+    await chat.complete()
+    expect(JSON.stringify(bench.model.requests[4]?.body.messages)).not.to.include('Short')
   })
 
   it('ends the turn of another process in the middle of a tool before anything goes (E56)', async () => {
