@@ -84,11 +84,11 @@ export abstract class ChatHandle {
     return ownerOf(this.row.owner)
   }
 
-  /** Which chat this one was forked from, and up to which position: null where none of its messages were taken. Null for a chat that was not. (E54) */
+  /** Which chat this one was forked from, and up to which of its messages; null for a chat that was not. (E54) */
   get forkedFrom(): {
     /** The old chat, which may be gone. */
     readonly chatId: string
-    /** The position of the last message that was copied. */
+    /** The position of the last message that was copied; null where none was. */
     readonly position: number | null
   } | null {
     const { forkedFrom, forkedPosition } = this.row
