@@ -118,7 +118,7 @@ function questionOf(messages: readonly Placed[], { chatId, messageId, text }: Cu
   const problem =
     messageId === null
       ? 'has no user message that could be asked again'
-      : `has no user message ${messageId}${text === null ? ', nor a message of that id behind one' : ''}`
+      : `has no user message ${messageId.slice(0, 60)}${text === null ? ', nor a message of that id behind one' : ''}`
   throw new ArgumentError(`Chat ${chatId} ${problem}: pass the id of one of messages().`, { chatId })
 }
 

@@ -101,7 +101,7 @@ export abstract class ChatReadings extends ChatSettings {
    * @throws {ArgumentError} for options that there are not, or no text.
    */
   async search(text: string, options: SearchOptions = {}): Promise<MessagesPage> {
-    return readPage(this.deps.db, this.id, options, text)
+    return readPage(this.deps.db, this.id, options, String(text ?? ''))
   }
 
   /** Whether nothing is left to do: the last turn is answered and no message waits in the queue. (S33, S60) */

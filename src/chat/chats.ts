@@ -167,7 +167,7 @@ export class Chats {
    */
   async fork(chat: string | Pick<Chat, 'id'>, { at, transaction: join }: ForkOptions = {}): Promise<Chat> {
     const { db } = this.#deps
-    const source = String(typeof chat === 'string' ? chat : chat.id)
+    const source = String(typeof chat === 'string' ? chat : (chat as Pick<Chat, 'id'> | null | undefined)?.id)
     const id = uuid()
     await db.transaction(async (transaction) => {
       const row = await readChat(db, source, transaction)

@@ -208,7 +208,7 @@ onEachDatabase('Every public method', (kind) => {
         problems.push(...problemsOf(thrown).map((problem) => `${shown}: ${problem}`))
       }
     }
-    expect(problems).to.deep.equal([])
+    expect(problems, problems.join('\n')).to.deep.equal([])
     expect(await allRows(mill)).to.deep.equal(before)
     expect(bench.model.requests).to.have.length(2)
   })

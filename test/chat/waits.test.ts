@@ -381,7 +381,7 @@ onEachDatabase('A call that waits', (kind) => {
         await chat.ask('Go')
         chats.unshift(chat.id)
       }
-      const all = (await mill.approvals.list()).approvals.filter((one) => one.owner?.startsWith(agent.name))
+      const all = (await mill.approvals.list()).approvals.filter((one) => String(one.owner).startsWith(agent.name))
       expect(all.map(({ chatId }) => chatId)).to.deep.equal(chats)
       expect(all[0]?.toolCall.name).to.equal('refund')
       const owner = `${agent.name}-ann`
