@@ -98,7 +98,7 @@ export abstract class ChatHandle {
   /** The transcript in its order; summaries, whose `summaryThrough` is not null, among the messages that they came after. */
   async messages(): Promise<Message[]> {
     const transcript = await readTranscript(this.deps.db, this.id)
-    return transcript.map((message) => asMessage(withOpenFiles(message, this.deps.files.store)))
+    return transcript.map((message) => asMessage(message, this.deps.files.store))
   }
 
   /**

@@ -91,7 +91,7 @@ export abstract class ChatReadings extends ChatSettings {
    * @throws {ArgumentError} for options that there are not.
    */
   async page(options: PageOptions = {}): Promise<MessagesPage> {
-    return readPage(this.deps.db, this.id, options, null)
+    return readPage(this.deps, this.id, options, null)
   }
 
   /**
@@ -101,7 +101,7 @@ export abstract class ChatReadings extends ChatSettings {
    * @throws {ArgumentError} for options that there are not, or no text.
    */
   async search(text: string, options: SearchOptions = {}): Promise<MessagesPage> {
-    return readPage(this.deps.db, this.id, options, String(text ?? ''))
+    return readPage(this.deps, this.id, options, (text as string | null) ?? '')
   }
 
   /** Whether nothing is left to do: the last turn is answered and no message waits in the queue. (S33, S60) */

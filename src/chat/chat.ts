@@ -119,7 +119,7 @@ export class Chat extends ChatEdits {
   async complete(onChunk?: OnChunk): Promise<Message | null> {
     const result = await this.#run('complete', onChunk)
     const latest = (result.kind === 'ended' ? result.latest : null) ?? latestMessage(await this.messages())
-    return latest && asMessage(latest)
+    return latest && asMessage(latest, this.deps.files.store)
   }
 
   /**
@@ -127,7 +127,7 @@ export class Chat extends ChatEdits {
    * there is nothing to do, everything waits, or another process runs the chat. (S16, S60)
    */
   async step(onChunk?: OnChunk): Promise<Message | null> {
-    return producedBy(await this.#run('step', onChunk))
+    return this.#produced(await this.#run('step', onChunk))
   }
 
   /**
@@ -136,7 +136,7 @@ export class Chat extends ChatEdits {
    * @throws {PendingToolCallsError} while calls are open.
    */
   async generate(onChunk?: OnChunk): Promise<Message | null> {
-    return producedBy(await this.#run('generate', onChunk))
+    return this.#produced(await this.#run('generate', onChunk))
   }
 
   /** Runs the open tool calls without asking the model; does nothing without any, or while another process runs the chat. (S17) */
@@ -164,11 +164,16 @@ export class Chat extends ChatEdits {
       })
     }
     const result = await this.#hold((ports) => runCompaction(ports, { ...this.#order(), options: parsed.data }))
-    return result.kind === 'ended' && result.message !== null ? asMessage(result.message) : null
+    return result.kind === 'ended' && result.message !== null ? asMessage(result.message, this.deps.files.store) : null
   }
 
   #run(verb: Verb, onChunk?: OnChunk): Promise<RunResult> {
     return this.#hold((ports) => run(ports, { ...this.#order(), verb, onChunk }))
+  }
+
+  #produced(result: RunResult): Message | null {
+    const { store } = this.deps.files
+    return result.kind === 'ended' && result.produced !== null ? asMessage(result.produced, store) : null
   }
 
   #order(): Pick<RunOrder, 'chatId' | 'caller'> & { readonly by: 'caller' } {
@@ -265,10 +270,6 @@ export class Chat extends ChatEdits {
 
 function isRecord(message: unknown): message is Pick<MessageRecord, 'toLlm'> {
   return typeof (message as { toLlm?: unknown } | null)?.toLlm === 'function'
-}
-
-function producedBy(result: RunResult): Message | null {
-  return result.kind === 'ended' && result.produced !== null ? asMessage(result.produced) : null
 }
 
 function missingAgent(chatId: string, agent: string): MissingAgentError {

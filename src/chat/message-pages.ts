@@ -1,7 +1,7 @@
 import * as z from 'zod'
-import type { Database } from '../../models/database.ts'
 import { pageMessages } from '../../models/listing.ts'
 import { ArgumentError } from '../errors.ts'
+import type { ChatDependencies } from './chat-handle.ts'
 import { asMessage, type Message } from './message.ts'
 
 /** Which part of a transcript is read. */
@@ -36,7 +36,7 @@ const textSchema = z.string().min(1).max(1_000)
  * @throws {ArgumentError} for options that there are not, or no text.
  */
 export async function readPage(
-  db: Database,
+  { db, files }: Pick<ChatDependencies, 'db' | 'files'>,
   chatId: string,
   options: PageOptions,
   text: string | null,
@@ -52,7 +52,7 @@ export async function readPage(
   }
   const { before = null, after = null, limit } = parsed.data
   const listing = { chatId, before, after, text: searched.data, limit: limit + 1 }
-  const found = (await pageMessages(db, listing)).map(asMessage)
+  const found = (await pageMessages(db, listing)).map((message) => asMessage(message, files.store))
   const messages = after === null ? found.slice(-limit) : found.slice(0, limit)
   const edge = after === null ? messages.at(0) : messages.at(-1)
   return { messages, next: found.length > limit ? (edge?.position ?? null) : null }

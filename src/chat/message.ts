@@ -1,5 +1,6 @@
 import type { Json, TranscriptMessage } from '../../models/rows.ts'
-import type { Attachment } from '../attachments/attachment.ts'
+import { type Attachment, withOpenFiles } from '../attachments/attachment.ts'
+import type { BlobStore } from '../attachments/store.ts'
 
 /** One message of a transcript, with the calls that it requested. */
 export interface Message extends Omit<TranscriptMessage, 'attachments'> {
@@ -10,7 +11,8 @@ export interface Message extends Omit<TranscriptMessage, 'attachments'> {
 }
 
 /** A message as an application gets it. `parsed` is no part of what is copied or compared. */
-export function asMessage(message: TranscriptMessage): Message {
+export function asMessage(stored: TranscriptMessage, store: BlobStore): Message {
+  const message = withOpenFiles(stored, store)
   Object.defineProperty(message, 'parsed', { configurable: true, get: () => parsedOf(message.content) })
   return message as unknown as Message
 }
