@@ -25,6 +25,26 @@ export async function holdBlobs(
   for (const attachment of inOneOrder(attachments)) await add(db, attachment, 1, transaction)
 }
 
+/**
+ * Counts the files of copies of messages that were read without a lock, and locks their rows. False = one of the messages has let go
+ * of its files since, so that their bytes may be gone.
+ */
+export async function holdCopiedBlobs(
+  db: Database,
+  attachments: readonly AttachmentValue[],
+  transaction: Transaction,
+): Promise<boolean> {
+  for (const { digest } of inOneOrder(attachments)) {
+    const held = await db.write(
+      `UPDATE ${db.tables.blobs} SET holders = holders + 1, updated_at = ${db.dialect.now} WHERE digest = $digest AND holders > 0`,
+      { digest },
+      transaction,
+    )
+    if (held === 0) return false
+  }
+  return true
+}
+
 /** Counts the files of a message that is gone. What nobody holds then is for `purgeBlob`, once that is committed. */
 export async function dropBlobs(
   db: Database,

@@ -1,6 +1,7 @@
 import type { Transaction } from 'sequelize'
 import { v7 as uuid } from 'uuid'
-import { holdBlobs } from './blobs.ts'
+import { AttachmentError } from '../src/errors.ts'
+import { holdCopiedBlobs } from './blobs.ts'
 import { chatColumns, messageColumns, readRow, selectList, toolCallColumns } from './columns.ts'
 import type { Database } from './database.ts'
 import { newToolCall } from './new-tool-call.ts'
@@ -51,11 +52,12 @@ export async function insertFork(db: Database, fork: Fork, transaction: Transact
     updatedAt: now,
   }
   await db.insert<ChatRow>(db.tables.chats, chatColumns, [chat], { transaction })
-  await holdBlobs(
-    db,
-    messages.flatMap(({ attachments }) => attachments ?? []),
-    transaction,
-  )
+  const files = messages.flatMap(({ attachments }) => attachments ?? [])
+  if (!(await holdCopiedBlobs(db, files, transaction))) {
+    throw new AttachmentError(`A file of chat ${source.id} was removed while the chat was forked: fork it again.`, {
+      chatId: source.id,
+    })
+  }
   const ids = new Map(messages.map((message) => [message.id, uuid()]))
   const idOf = (old: string) => ids.get(old) ?? null
   const copies = messages.map(({ toolCalls: _, ...message }) => ({

@@ -163,7 +163,8 @@ export class Chats {
    * A new chat with copies of the messages of an old one up to a point: same agent, model, settings, instructions and owner; whole rounds,
    * and nothing from an open one on. It is idle and wanted by nobody; claim, cancel, queue, usage entries, and what was allowed for
    * the rest of the old chat stay there. The old chat is not locked and may be running: what is stored at one moment is copied. (E54)
-   * @throws {ChatNotFoundError} when there is no such chat. {ArgumentError} when it has no such message.
+   * @throws {ChatNotFoundError} when there is no such chat. {ArgumentError} when it has no such message. {AttachmentError} when a file was
+   *   removed at that moment: fork it again. (E64)
    */
   async fork(chat: string | Pick<Chat, 'id'>, { at, transaction: join }: ForkOptions = {}): Promise<Chat> {
     const { db } = this.#deps

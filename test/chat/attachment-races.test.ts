@@ -3,9 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { expect } from 'chai'
-import { dropChatBlobs } from '../../models/blobs.ts'
-import { databaseOf } from '../../models/database.ts'
-import { lockChat } from '../../models/lock.ts'
 import {
   ArgumentError,
   AttachmentError,
@@ -170,25 +167,59 @@ onEachDatabase('Files that come and go', (kind) => {
     expect(await kept()).to.have.length(1)
   })
 
-  it('of a chat are dropped with it, each as often as it holds them (E64)', async () => {
+  it('of a chat go with it, its queued messages’ too, but for those that another chat holds (E53, E64)', async () => {
     const { chat, kept } = await setUp()
     const other = await mill.chats.create()
     await other.askLater('Mine', { attachments: file('both') })
     await chat.askLater('Twice', { attachments: [file('both'), file('both'), file('one')] })
     await chat.addMessage({ role: 'user', content: 'Again', attachments: file('one') })
     await chat.queue('Waiting', { attachments: file('queued') })
-    const db = databaseOf(mill.sequelize, 'threadmill_')
-    const digests = await db.transaction(async (transaction) => {
-      await lockChat(db, chat.id, transaction)
-      return dropChatBlobs(db, chat.id, transaction)
-    })
-    expect(new Set(digests).size).to.equal(digests.length)
-    expect(digests).to.have.length(3)
-    expect(await mill.purgeAttachments({ unusedForMs: 0 })).to.equal(2)
+    expect(await kept()).to.have.length(3)
+    await chat.delete()
     expect(await kept()).to.have.length(1)
     expect(Buffer.from((await (await other.messages())[0]?.attachments?.[0]?.bytes()) ?? []).toString()).to.equal(
       'both',
     )
+    await mill.chats.delete(other.id)
+    expect(await kept()).to.have.length(0)
+  })
+
+  it('of a fork are its own too: they stay when the old chat goes, and go with the fork (E54, E64)', async () => {
+    const { chat, kept } = await setUp()
+    await chat.ask('Look', { attachments: [file('forked'), file('forked')] })
+    const fork = await mill.chats.fork(chat)
+    await chat.delete()
+    expect(await mill.purgeAttachments({ unusedForMs: 0 })).to.equal(0)
+    const files = (await fork.messages())[0]?.attachments ?? []
+    expect(files.map(({ filename }) => filename)).to.deep.equal(['a.txt', 'a.txt'])
+    for (const one of files) expect(Buffer.from(await one.bytes()).toString()).to.equal('forked')
+    await fork.delete()
+    expect(await kept()).to.have.length(0)
+  })
+
+  it('of messages behind an edited question go with them, the question’s stay (E55, E64)', async () => {
+    const { chat, kept } = await setUp()
+    await chat.ask('First', { attachments: file('of the question') })
+    await chat.ask('Second', { attachments: file('behind it') })
+    const [question] = await chat.messages()
+    await chat.edit(question?.id ?? '', 'First, again')
+    expect(await kept()).to.have.length(1)
+    await chat.complete()
+    const [edited] = await chat.messages()
+    expect(edited?.content).to.equal('First, again')
+    const bytes = await edited?.attachments?.[0]?.bytes()
+    expect(Buffer.from(bytes ?? []).toString()).to.equal('of the question')
+  })
+
+  it('are not forked from a message that is being removed: the fork is to be made again (E64)', async () => {
+    const { chat } = await setUp()
+    await chat.askLater('Look', { attachments: file('half gone') })
+    const [message] = await chat.messages()
+    const digest = message?.attachments?.[0]?.digest
+    await mill.sequelize.query('UPDATE threadmill_blobs SET holders = 0 WHERE digest = ?', { replacements: [digest] })
+    const chats = await mill.models.Chat.count()
+    expect(await errorFrom(() => mill.chats.fork(chat))).to.be.instanceOf(AttachmentError)
+    expect(await mill.models.Chat.count()).to.equal(chats)
   })
 
   it('of another message can be attached again, and come along with a copied record (E65)', async () => {
