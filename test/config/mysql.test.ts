@@ -113,7 +113,7 @@ describe('MySQL and MariaDB', function () {
     expect((await Thing.findByPk(id, { rejectOnEmpty: true })).get()).to.deep.include(values)
   })
 
-  it('stores both sides of fifty deadlocks in a row, once, and keeps all connections', async () => {
+  it('stores both sides of fifty deadlocks in a row, once, and keeps all connections (B71)', async () => {
     let deadlocks = 0
     for (let round = 0; round < 50; round++) {
       let met = 0

@@ -63,7 +63,7 @@ describe('SQLite under concurrency', function () {
     await Promise.all(writers.map((writer) => writer.end()))
   })
 
-  it('lets two runs that read before they write both succeed', async () => {
+  it('lets two runs that read before they write both succeed (B73)', async () => {
     await Promise.all([sequelize.transaction(increment), sequelize.transaction(increment)])
     expect(await scalar('SELECT n FROM counter')).to.equal(2)
   })
