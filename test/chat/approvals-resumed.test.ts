@@ -1,5 +1,12 @@
 import { expect } from 'chai'
-import { type Agent, BadRequestError, type Chat, defineAgent, ToolRoundLimitError } from '../../src/index.ts'
+import {
+  type Agent,
+  BadRequestError,
+  type Chat,
+  defineAgent,
+  MissingAgentError,
+  ToolRoundLimitError,
+} from '../../src/index.ts'
 import { httpError, text, toolCalls } from '../../src/testing/index.ts'
 import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
@@ -22,6 +29,36 @@ onEachDatabase('A round with calls that need approval', (kind) => {
   const answered = (chat: Chat) => chat.isComplete()
   const parkedOn = (count: number) => async (chat: Chat) =>
     (await chat.awaitingApproval()) && (await chat.pendingApprovals()).length === count
+
+  it('changes nothing in a process that lacks its tool, approved or not (S46)', async () => {
+    const wipe = freshId()
+    await bench.script([toolCalls([call('wipe', wipe)]), text('Wiped.')])
+    const runs: string[] = []
+    const tool = recording('wipe', runs, { requiresApproval: true })
+    const agent = defineAgent({ name: freshName(), tools: [tool] })
+    const chat = await (await bench.connect({ agents: [agent] })).chats.create({ agent })
+    await chat.ask('Wipe it')
+    const toolless = await bench.connect({ agents: [defineAgent({ name: agent.name })] })
+    const elsewhere = await toolless.chats.find(chat.id)
+
+    const undecided = await lastCall(chat)
+    await elsewhere.complete()
+    expect(await lastCall(chat)).to.deep.equal(undecided)
+    await chat.approve(wipe, { wake: false })
+    const approved = await lastCall(chat)
+    const error = await errorFrom(() => elsewhere.complete())
+    expect(error).to.be.instanceOf(MissingAgentError)
+    expect((error as Error).message)
+      .to.include('wipe')
+      .and.include(agent.name)
+      .and.include(chat.id)
+    expect(await lastCall(chat)).to.deep.equal(approved)
+    expect(await roles(chat)).to.equal('user assistant')
+    expect(bench.model.requests).to.have.length(1)
+
+    expect((await chat.complete())?.content).to.equal('Wiped.')
+    expect(runs).to.deep.equal(['wipe'])
+  })
 
   it('runs its free call before the approval and its guarded one after, each once (S37, B51)', async () => {
     const [wipe, read] = [freshId(), freshId()]

@@ -42,6 +42,19 @@ onEachDatabase('The ledger of attempts', (kind) => {
     expect(await chat.tokens()).to.include({ input: 17, output: 7 })
   })
 
+  it('keeps what an attempt cost when the prices change later (S93)', async () => {
+    await bench.script([text('Fine.', used(10, 5)), text('Still fine.', used(10, 5))])
+    const mill = await bench.connect({ agents: [priced] })
+    const chat = await mill.chats.create({ agent: priced })
+    await chat.ask('How are you?')
+    const dearer = defineAgent({ name: 'priced', prices: { input: 300, output: 1_500 } })
+    const later = await (await bench.connect({ agents: [dearer] })).chats.find(chat.id)
+    await later.ask('And now?')
+    const costs = (await usagesOf(mill, chat)).map((usage) => Number(usage.totalCost))
+    expect(costs).to.deep.equal([0.000105, 0.0105])
+    expect(Number((await later.cost()).total)).to.equal(0.010605)
+  })
+
   it('counts a refused connection as nothing, so that the total stays known (S91, B34)', async () => {
     await bench.script([text('Fine.', used(1_000, 100))])
     const closed = await closedPort()
