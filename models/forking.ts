@@ -39,11 +39,11 @@ export async function readChat(db: Database, id: string, transaction: Transactio
 /** Makes the new chat: idle, unclaimed and not wanted, with copies of the messages in their places. */
 export async function insertFork(db: Database, fork: Fork, transaction: Transaction): Promise<void> {
   const { id, source, messages } = fork
-  const { agent, model, provider, modelRowId, owner, settings } = source
+  const { agent, model, provider, modelRowId, owner, settings, inputs } = source
   const now = new Date()
   const turn = messages.some(({ role }) => role === 'user') ? 1 : 0
   const chat: Partial<ChatRow> = {
-    ...{ id, agent, model, provider, modelRowId, owner, settings, turn },
+    ...{ id, agent, model, provider, modelRowId, owner, settings, inputs, turn },
     endedTurn: turn > 0 && fork.answered ? turn : null,
     nextPosition: (messages.at(-1)?.position ?? -1) + 1,
     forkedFrom: source.id,

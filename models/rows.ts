@@ -34,6 +34,14 @@ export type Failure = {
   at: string
 }
 
+/** To whom a chat goes, as kept in `chats.handed_to`. */
+export type HandOver = {
+  /** The name of the agent. */
+  agent: string
+  /** What its instructions are made with; null = nothing. */
+  inputs: JsonObject | null
+}
+
 /** One row of `chats`. Times are by the database's clock. */
 export interface ChatRow {
   /** A UUIDv7. */
@@ -52,6 +60,18 @@ export interface ChatRow {
   forkedFrom: string | null
   /** The position of its last message that was copied; null where none was, and for a chat that was not forked. */
   forkedPosition: number | null
+  /** The chat whose tool call this sub-chat answers; null for a chat of its own. (E90) */
+  parentId: string | null
+  /** That call, by the id of its row; null for a chat of its own. */
+  parentCallId: string | null
+  /** The chat at the top of a sub-chat's tree; null for a chat of its own. */
+  rootId: string | null
+  /** How many chats a sub-chat has above it; 0 for a chat of its own. */
+  depth: number
+  /** The agent that goes on once the open round is whole; null = nobody else. (E97) */
+  handedTo: HandOver | null
+  /** What the instructions of its agent are made with; null where nothing was given. (E94) */
+  inputs: JsonObject | null
   /** What the chat was configured with beside its agent. */
   settings: ChatSettings
   /** The position of the next message. */

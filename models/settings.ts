@@ -4,7 +4,7 @@ import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
 import { findOrCreateModel, type NamedModel } from './model-rows.ts'
 import { newMessage } from './new-message.ts'
-import type { CacheBoundary, ChatRow, ChatSettings, MessageRow } from './rows.ts'
+import type { CacheBoundary, ChatRow, ChatSettings, JsonObject, MessageRow } from './rows.ts'
 import { insertMessages } from './turns.ts'
 
 /** Settings that a verb stores along with what it does. */
@@ -14,6 +14,7 @@ export interface PendingSettings {
   readonly named?: NamedModel | null
   readonly provider?: string | null
   readonly settings?: ChatSettings
+  readonly inputs?: JsonObject | null
   /** The system messages that the chat is to have: replaced in place where they can be. */
   readonly instructions?: readonly Instruction[]
 }
@@ -34,7 +35,7 @@ export function instructionOf({ content, cacheBoundary }: MessageRow): Instructi
  */
 export async function savePending(
   db: Database,
-  chat: ChatRow,
+  chat: Pick<ChatRow, 'id'>,
   pending: PendingSettings,
   transaction: Transaction,
 ): Promise<void> {
@@ -45,6 +46,7 @@ export async function savePending(
     bind.model_row_id = pending.named === null ? null : await findOrCreateModel(db, pending.named, transaction)
   }
   if (pending.settings !== undefined) bind.settings = JSON.stringify(pending.settings)
+  if (pending.inputs !== undefined) bind.inputs = pending.inputs === null ? null : JSON.stringify(pending.inputs)
   if (Object.keys(bind).length > 0) {
     await db.write(
       `UPDATE ${db.tables.chats} SET ${Object.keys(bind)
@@ -61,7 +63,7 @@ export async function savePending(
 /** Keeps the rows whose place can be kept, so that the same text twice writes nothing. */
 async function saveInstructions(
   db: Database,
-  chat: ChatRow,
+  chat: Pick<ChatRow, 'id'>,
   instructions: readonly Instruction[],
   transaction: Transaction,
 ): Promise<void> {
@@ -91,7 +93,7 @@ async function saveInstructions(
 
 async function insertSystemMessages(
   db: Database,
-  chat: ChatRow,
+  chat: Pick<ChatRow, 'id'>,
   added: readonly Instruction[],
   transaction: Transaction,
 ): Promise<void> {
@@ -121,7 +123,7 @@ export async function saveSettings(
  */
 export async function markBoundary(
   db: Database,
-  chat: ChatRow,
+  chat: Pick<ChatRow, 'id'>,
   boundary: CacheBoundary,
   transaction: Transaction,
 ): Promise<boolean> {

@@ -15,22 +15,30 @@ import { deleteQueued, insertMessages, type NewMessage } from './turns.ts'
 
 // What applications write without holding the chat: each locks the chat row first, then reads, then writes.
 
-export async function insertChat(
-  db: Database,
-  chat: Pick<ChatRow, 'id' | 'agent' | 'model' | 'provider' | 'owner' | 'settings'>,
-  named: NamedModel | null,
-  transaction?: Transaction,
-): Promise<void> {
-  if (named !== null && transaction === undefined) {
-    await db.transaction((own) => insertChat(db, chat, named, own))
+/** A chat to be made. */
+export interface NewChatRow {
+  readonly row: Pick<ChatRow, 'id' | 'agent' | 'model' | 'provider' | 'owner' | 'settings' | 'inputs'> &
+    Partial<Pick<ChatRow, 'parentId' | 'parentCallId' | 'rootId' | 'depth'>>
+  /** What is known of its model, for the model's row; null where it names none. */
+  readonly named: NamedModel | null
+  /** Its system message; null = none. */
+  readonly instructions: string | null
+}
+
+export async function insertChat(db: Database, chat: NewChatRow, transaction?: Transaction): Promise<void> {
+  const { row, named, instructions } = chat
+  if ((named !== null || instructions !== null) && transaction === undefined) {
+    await db.transaction((own) => insertChat(db, chat, own))
     return
   }
   const now = new Date()
   const modelRowId =
     named === null || transaction === undefined ? null : await findOrCreateModel(db, named, transaction)
-  await db.insert<ChatRow>(db.tables.chats, chatColumns, [{ ...chat, modelRowId, createdAt: now, updatedAt: now }], {
+  await db.insert<ChatRow>(db.tables.chats, chatColumns, [{ ...row, modelRowId, createdAt: now, updatedAt: now }], {
     transaction,
   })
+  if (instructions === null || transaction === undefined) return
+  await savePending(db, row, { instructions: [{ content: instructions, cacheBoundary: null }] }, transaction)
 }
 
 export type Staged =

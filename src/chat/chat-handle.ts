@@ -16,6 +16,7 @@ import type { EventsOptions } from '../events/options.ts'
 import type { EventReader } from '../events/reader.ts'
 import type { LoopPorts } from '../loop/run-context.ts'
 import type { Agent } from '../tools/agent.ts'
+import { checkInputs } from '../tools/instructions.ts'
 import type { Tool } from '../tools/tool.ts'
 import { asMessage, type Message } from './message.ts'
 import { type TranscriptValue, valuesOf } from './message-values.ts'
@@ -30,7 +31,7 @@ export interface ChatDependencies {
   readonly publish: (chatId: string, event: LiveEvent) => void
   readonly readEvents: (chatId: string, options: EventsOptions) => EventReader
   /** The agent of a chat; null where this process lacks it. */
-  readonly agentOf: (chat: ChatRow) => Agent | null
+  readonly agentOf: (chat: Pick<ChatRow, 'agent'>) => Agent | null
   /** Where files are kept, and what may be attached. */
   readonly files: AttachmentLimits & { readonly store: BlobStore }
   /** What is known of a model that a chat names. */
@@ -117,6 +118,7 @@ export abstract class ChatHandle {
     store: (pending: PendingSettings, transaction: Transaction) => Promise<T>,
     join?: Transaction,
   ): Promise<T> {
+    await this.#checkInputs()
     const named = await this.#namedModel()
     const stored = await this.deps.db.transaction(async (transaction) => {
       const resolved = await this.pending.resolve(() => this.systemTexts(transaction), join)
@@ -125,6 +127,13 @@ export abstract class ChatHandle {
     }, join)
     this.pending.settle(join)
     return stored
+  }
+
+  /** Where this process has the agent; elsewhere the worker finds out. */
+  async #checkInputs(): Promise<void> {
+    const { inputs } = this.pending.assigned
+    const agent = this.deps.agentOf(this.row)
+    if (inputs !== undefined && agent !== null) await checkInputs(agent, inputs, `Chat ${this.id}`)
   }
 
   /** What is known of the model that is about to be stored. Looked up before the transaction, which it would hold up. */

@@ -10,7 +10,7 @@ import type { SchemaInput } from '../tools/output-schema.ts'
 import { type AgentSettings, concurrencyOf, effectiveSettings, type SettingName } from '../tools/settings.ts'
 import type { SettingsInput } from '../tools/settings-input.ts'
 import type { Tool } from '../tools/tool.ts'
-import { ChatModel } from './chat-model.ts'
+import { ChatAgent } from './chat-agent.ts'
 
 /** Models, then after which errors; or null alone. */
 export type FallbackArguments =
@@ -43,7 +43,7 @@ export type ToolOptionsInput = { readonly [Key in keyof ToolOptions]?: ToolOptio
  * A chat's settings. They are stored by the next verb, so that every worker runs what this process configured; null returns
  * to the agent's. Each reader says what counts: the chat's own, else its agent's, else null.
  */
-export abstract class ChatSettings extends ChatModel {
+export abstract class ChatSettings extends ChatAgent {
   #headers: Readonly<Record<string, string>> | null = null
   #context: ModelContext | null = null
 

@@ -7,12 +7,15 @@ import { chatColumns } from '../../models/columns.ts'
 import { deleteChat } from '../../models/deleting.ts'
 import { insertFork, readChat } from '../../models/forking.ts'
 import { type Owner, ownerKey } from '../../models/owner.ts'
-import type { ChatRow, TranscriptMessage } from '../../models/rows.ts'
+import type { ChatRow, JsonObject, TranscriptMessage } from '../../models/rows.ts'
 import { insertChat } from '../../models/staging.ts'
 import { lookAtChat, readTranscript } from '../../models/transcript.ts'
 import { ArgumentError, MissingAgentError } from '../errors.ts'
+import { isRetryable } from '../loop/ending.ts'
 import { forked } from '../loop/fork-point.ts'
 import type { Agent } from '../tools/agent.ts'
+import { checkInputs, storedInstructions } from '../tools/instructions.ts'
+import { jsonObject } from '../tools/settings.ts'
 import { type SettingsInput, settingsShape, storedSettings } from '../tools/settings-input.ts'
 import { Chat } from './chat.ts'
 import type { ChatDependencies, InTransaction } from './chat-handle.ts'
@@ -33,6 +36,8 @@ export interface NewChat extends SettingsInput {
    * At most 255 characters; a record's type and id take 19 beside their own. (E50)
    */
   readonly owner?: Owner | undefined
+  /** What the agent's instructions are made with: JSON, as its `inputs` schema takes it. No secrets: it is stored. (E94) */
+  readonly inputs?: JsonObject | null | undefined
 }
 
 /** One page of chats. */
@@ -65,6 +70,7 @@ const schema = z.strictObject({
   model: word.optional(),
   provider: word.optional(),
   owner: ownerInput.optional(),
+  inputs: jsonObject.nullish(),
   ...settingsShape,
 })
 
@@ -79,7 +85,8 @@ export class Chats {
 
   /**
    * Makes a chat.
-   * @throws {ArgumentError} for an option that no chat has.
+   * @throws {ArgumentError} for an option that no chat has, or inputs that the agent does not take.
+   * @throws {ConfigurationError} when the agent stores its instructions with the chat and could not make them.
    * @throws {MissingAgentError} when this process does not know the agent, and `agentElsewhere` is not set.
    * @throws {ArgumentError} for a transaction that can't be joined.
    */
@@ -94,7 +101,7 @@ export class Chats {
         .join('; ')
       throw new ArgumentError(`chats.create() can't make such a chat. ${problems}`)
     }
-    const { agent, model, provider, owner } = parsed.data
+    const { agent, model, provider, owner, inputs = null } = parsed.data
     const name = typeof agent === 'object' ? agent.name : (agent ?? null)
     if (name !== null && !agentElsewhere && !this.#deps.ports.hasAgent(name)) {
       throw new MissingAgentError(
@@ -111,10 +118,14 @@ export class Chats {
       provider: provider ?? null,
       owner: owner === undefined ? null : ownerKey(owner),
       settings: storedSettings(parsed.data),
+      inputs,
     }
+    const known = this.#deps.agentOf(row)
+    if (known !== null) await checkInputs(known, inputs, 'chats.create()')
+    const instructions = known === null ? null : await storedInstructions(known, row, isRetryable)
     const named = row.model === null ? null : await this.#deps.nameModel(row, row.model)
-    if (join === undefined) await insertChat(db, row, named)
-    else await db.transaction((transaction) => insertChat(db, row, named, transaction), join)
+    if (join === undefined) await insertChat(db, { row, named, instructions })
+    else await db.transaction((transaction) => insertChat(db, { row, named, instructions }, transaction), join)
     return this.#look(id, join)
   }
 

@@ -3,13 +3,14 @@ import * as z from 'zod'
 import { fateOf } from '../../config/transaction.ts'
 import { boundaryWords, cacheBoundaryOf } from '../../models/cache-boundary.ts'
 import { newMessage } from '../../models/new-message.ts'
-import type { CacheBoundary, ChatRow, ChatSettings, TranscriptMessage } from '../../models/rows.ts'
+import type { CacheBoundary, ChatRow, ChatSettings, JsonObject, TranscriptMessage } from '../../models/rows.ts'
 import { type Instruction, instructionOf, type PendingSettings } from '../../models/settings.ts'
 import { ArgumentError, InvalidToolChoiceError } from '../errors.ts'
 import type { Caller } from '../loop/run-context.ts'
 import { problemsOf } from '../tools/compaction-options.ts'
 import {
   isChoiceWord,
+  jsonObject,
   resettingAll,
   type SettingName,
   settingSchemas,
@@ -26,6 +27,7 @@ interface Changes {
   readonly model?: string | null
   readonly provider?: string | null
   readonly settings?: true
+  readonly inputs?: JsonObject | null
   /** The system messages that there are to be; undefined = those that are stored. */
   readonly replaced?: readonly Instruction[]
   readonly appended: readonly Instruction[]
@@ -82,10 +84,15 @@ export class PendingConfiguration {
     return this.#unstored(undefined) !== none
   }
 
-  /** A model and its provider that were set and are not stored yet; undefined where none was. */
-  get assigned(): { readonly model?: string | null; readonly provider?: string | null } {
-    const { model, provider } = this.#unstored(undefined)
-    return { ...(model === undefined ? {} : { model }), ...(provider === undefined ? {} : { provider }) }
+  /** Columns that were set and are not stored yet; without those that were not. */
+  get assigned(): Pick<Changes, 'model' | 'provider' | 'inputs'> {
+    return assignedIn(this.#unstored(undefined))
+  }
+
+  setInputs(inputs: unknown): void {
+    const parsed = jsonObject.nullable().safeParse(inputs)
+    if (!parsed.success) throw this.#bad(`withInputs takes an object of JSON or null: ${problemsOf(parsed.error)}`)
+    this.#changes = { ...this.#changes, inputs: parsed.data }
   }
 
   setModel(model: string | null, provider: string | null | undefined): void {
@@ -216,11 +223,11 @@ export class PendingConfiguration {
    * stored in the same transaction `join` is left out; what another, open one stored is not certain yet.
    */
   async resolve(stored: () => Promise<readonly Instruction[]>, join?: Transaction): Promise<PendingSettings> {
-    const { model, provider, settings, replaced, appended } = this.#unstored(join)
+    const unstored = this.#unstored(join)
+    const { settings, replaced, appended } = unstored
     const speaks = replaced !== undefined || appended.length > 0
     return {
-      ...(model === undefined ? {} : { model }),
-      ...(provider === undefined ? {} : { provider }),
+      ...assignedIn(unstored),
       ...(settings === undefined ? {} : { settings: this.#settings }),
       ...(speaks ? { instructions: [...(replaced ?? (await stored())), ...appended] } : {}),
     }
@@ -293,6 +300,10 @@ export class PendingConfiguration {
   #bad(message: string): ArgumentError {
     return new ArgumentError(`${message} (chat ${this.#chatId}).`, { chatId: this.#chatId })
   }
+}
+
+function assignedIn({ model, provider, inputs }: Changes): Pick<Changes, 'model' | 'provider' | 'inputs'> {
+  return Object.fromEntries(Object.entries({ model, provider, inputs }).filter(([, value]) => value !== undefined))
 }
 
 function together(older: Changes, newer: Changes): Changes {

@@ -3,6 +3,7 @@ import { errorFacts } from '../observability/error-facts.ts'
 import type { Observe } from '../observability/observation.ts'
 import type { Agent } from '../tools/agent.ts'
 import { type AgentDefinition, defineAgent as define } from '../tools/define-agent.ts'
+import type { ToolParameters } from '../tools/parameters.ts'
 import type { OnTurnEnd, TurnOutcome } from '../tools/turn-end.ts'
 import type { Chat } from './chat.ts'
 
@@ -15,7 +16,9 @@ const limitMs = 60_000
  * @throws {ArgumentError} that names the agent and everything that is wrong with its definition.
  * @throws {ConfigurationError} if two of its tools have one name.
  */
-export const defineAgent: (definition: AgentDefinition<Chat>) => Agent = define
+export const defineAgent: <Inputs extends ToolParameters = Record<never, never>>(
+  definition: AgentDefinition<Chat, Inputs>,
+) => Agent = define
 
 /** Calls the hook of a chat's agent; what goes wrong in it is observed and changes nothing. */
 export async function tellTurnEnd(

@@ -5,11 +5,13 @@ import { ConfigurationError, InvalidToolChoiceError, MissingAgentError } from '.
 import { openAiClient } from '../providers/openai.ts'
 import type { ModelClient } from '../providers/provider.ts'
 import type { Agent } from '../tools/agent.ts'
+import { renderInstructions } from '../tools/instructions.ts'
 import type { ModelContext } from '../tools/model-context.ts'
 import { toolRegistry } from '../tools/registry.ts'
 import { concurrencyOf, effectiveSettings, isChoiceWord, withOwn } from '../tools/settings.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { Configuration, RunOrder } from './run-context.ts'
+import { isRetryable } from './ending.ts'
+import { type Configuration, chatOf, type RunOrder } from './run-context.ts'
 
 /** What a process has to run chats with. */
 export interface Equipment {
@@ -71,7 +73,7 @@ export async function configure(
     model,
     client,
     clientFor: (name = client.provider) => clientFor(name),
-    instructions: agent.instructions,
+    instructions: await renderInstructions(agent, { ...chatOf({ chat }), inputs: chat.inputs }, isRetryable),
     ownInstructions: caller?.instructions ?? null,
     settings,
     headers: { ...agent.headers, ...context?.headers, ...caller?.headers },

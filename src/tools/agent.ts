@@ -1,6 +1,8 @@
 import type { AttachmentConverter } from '../attachments/convert.ts'
 import type { ModelClient, Prices } from '../providers/provider.ts'
 import type { HookLists } from './hooks.ts'
+import type { RenderInstructions } from './instructions.ts'
+import type { Parameters } from './parameters.ts'
 import type { AgentSettings } from './settings.ts'
 import type { Tool } from './tool.ts'
 import type { OnTurnEnd } from './turn-end.ts'
@@ -18,8 +20,12 @@ export interface Agent extends AgentSettings {
   readonly provider: string
   /** A way to ask models that the agent brings itself; null = by `provider` and the settings. */
   readonly client: ModelClient | null
-  /** What the system message says; null = none. */
-  readonly instructions: string | null
+  /** What the system message says, or what makes it; null = none. */
+  readonly instructions: string | RenderInstructions | null
+  /** When a function's instructions are made: for each run, or once, to be stored with the chat. */
+  readonly instructionsAt: 'run' | 'create'
+  /** Reads what its chats are given; null = nothing. */
+  readonly inputs: Pick<Parameters, 'validate'> | null
   /** The tools that its chats offer to the model. */
   readonly tools: readonly Tool[]
   /** False asks for whole answers instead of streams. */

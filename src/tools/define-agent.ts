@@ -6,14 +6,17 @@ import type { Agent, Broadcast } from './agent.ts'
 import { checkDefinition, definitionLabel, LONGEST_TIMEOUT_MS } from './definition.ts'
 import { headersSchema } from './headers.ts'
 import { type HookDefinitions, hooksSchema } from './hooks.ts'
+import type { RenderInstructions } from './instructions.ts'
 import { isClient } from './model-context.ts'
+import { type ArgumentsOf, parametersOf, type ToolParameters } from './parameters.ts'
 import { concurrencyOf } from './settings.ts'
 import { type SettingsInput, settingsOf, settingsShape } from './settings-input.ts'
 import type { Tool } from './tool.ts'
 import type { OnTurnEnd } from './turn-end.ts'
 
 /** What `defineAgent` takes. `Chat` is what its hooks are given. */
-export interface AgentDefinition<Chat = never> extends SettingsInput {
+export interface AgentDefinition<Chat = never, Inputs extends ToolParameters = Record<never, never>>
+  extends SettingsInput {
   /** What chats refer to it by. At most 255 characters. */
   readonly name: string
   /** The model to ask; the configured default if left out. */
@@ -22,8 +25,21 @@ export interface AgentDefinition<Chat = never> extends SettingsInput {
   readonly provider?: string | null | undefined
   /** A way to ask models that the agent brings itself. */
   readonly client?: ModelClient | null | undefined
-  /** What the system message says; left out = no system message of the agent's. */
-  readonly instructions?: string | null | undefined
+  /**
+   * What its chats are given (`chats.create({ inputs })`), for `instructions` to be made of: a Zod schema, any Standard Schema that
+   * yields JSON Schema, or JSON Schema. It must describe an object. Default: nothing. (E94)
+   */
+  readonly inputs?: Inputs | null | undefined
+  /**
+   * What the system message says, or a function that makes it of the chat and its inputs; left out = no system message of the
+   * agent's. A chat that has instructions of its own is not sent these. (E94)
+   */
+  readonly instructions?: string | RenderInstructions<ArgumentsOf<Inputs>> | null | undefined
+  /**
+   * `run` (default): instructions are made anew for each run, so that they are always those of the deployed agent. `create`: they are
+   * made when a chat is, and stored as its own system message, which stays as it is. (E95)
+   */
+  readonly instructionsAt?: 'run' | 'create' | undefined
   /** Made by `defineTool`, each name once. */
   readonly tools?: readonly Tool[] | undefined
   /** False asks for whole answers instead of streams. Default true. */
@@ -86,7 +102,14 @@ const definitionSchema = z.strictObject(
     model: name.nullish(),
     provider: name.nullish(),
     client: z.custom<ModelClient>(isClient, 'must have a provider name and an attempt() method').nullish(),
-    instructions: text.nullish(),
+    inputs: z.unknown().optional(),
+    instructions: z
+      .custom<string | RenderInstructions>(
+        (value) => typeof value === 'string' || typeof value === 'function',
+        'must be a text or a function',
+      )
+      .nullish(),
+    instructionsAt: z.enum(['run', 'create'], { error: 'must be "run" or "create"' }).default('run'),
     tools: z.array(z.custom<Tool>(isTool, 'must be made by defineTool'), { error: 'must be an array' }).default([]),
     ...settingsShape,
     headers: headersSchema.nullish(),
@@ -127,7 +150,9 @@ const agreeingSchema = definitionSchema.refine(
  * @throws {ArgumentError} that names the agent and everything that is wrong with its definition.
  * @throws {ConfigurationError} if two of its tools have one name.
  */
-export function defineAgent<Chat>(definition: AgentDefinition<Chat>): Agent {
+export function defineAgent<Chat, Inputs extends ToolParameters = Record<never, never>>(
+  definition: AgentDefinition<Chat, Inputs>,
+): Agent {
   const label = definitionLabel('Agent', definition)
   const checked = checkDefinition(agreeingSchema, definition, label)
   const clashes = repeated(checked.tools.map((tool) => tool.name))
@@ -140,6 +165,8 @@ export function defineAgent<Chat>(definition: AgentDefinition<Chat>): Agent {
     provider: checked.provider ?? checked.client?.provider ?? 'openai',
     client: checked.client ?? null,
     instructions: checked.instructions ?? null,
+    instructionsAt: checked.instructionsAt,
+    inputs: inputsOf(checked.inputs, label),
     tools: Object.freeze([...checked.tools]),
     ...settingsOf(checked),
     headers: checked.headers ? Object.freeze(checked.headers) : null,
@@ -159,6 +186,10 @@ export function defineAgent<Chat>(definition: AgentDefinition<Chat>): Agent {
     hooks: checked.hooks,
     onTurnEnd: checked.onTurnEnd ?? null,
   })
+}
+
+function inputsOf(inputs: unknown, label: string): Agent['inputs'] {
+  return inputs === undefined || inputs === null ? null : parametersOf(inputs, label, 'inputs')
 }
 
 /** The values that stand more than once in a list, each once. */

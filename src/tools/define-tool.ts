@@ -1,7 +1,6 @@
 import * as z from 'zod'
-import { ArgumentError } from '../errors.ts'
 import { checkDefinition, definitionLabel, LONGEST_TIMEOUT_MS } from './definition.ts'
-import { type ArgumentsOf, type Parameters, readParameters, type ToolParameters } from './parameters.ts'
+import { type ArgumentsOf, parametersOf, type ToolParameters } from './parameters.ts'
 import type { ApprovalResolver, CancelContext, OnInterrupted, PendingTask, Tool, ToolContext } from './tool.ts'
 
 const TEN_MINUTES = 600_000
@@ -107,13 +106,4 @@ export function defineTool<S extends ToolParameters>(definition: ToolDefinition<
     approvalExpiresMs: checked.approvalExpiresMs ?? null,
     onExpired: checked.onExpired,
   })
-}
-
-function parametersOf(parameters: unknown, label: string): Parameters {
-  try {
-    return readParameters(parameters)
-  } catch (error) {
-    if (!(error instanceof ArgumentError)) throw error
-    throw new ArgumentError(`${label}: ${error.message}.`, { cause: error.cause })
-  }
 }

@@ -21,44 +21,57 @@ export interface Parameters {
   validate(args: JsonObject): Promise<ValidatedArguments>
 }
 
+/** What a schema is for: the arguments of a tool, or the inputs of an agent. */
+type Purpose = 'parameters' | 'inputs'
+
 /**
- * Reads the parameters of a definition.
- * @throws {ArgumentError} without the tool's name if they can't describe a tool's arguments.
+ * Reads the schema of a definition.
+ * @throws {ArgumentError} without the name of what is defined, if it can't describe an object.
  */
-export function readParameters(parameters: unknown): Parameters {
-  if (isStandardSchema(parameters)) return readStandardSchema(parameters)
-  if (isJsonObject(parameters)) return readJsonSchema(parameters)
-  throw new ArgumentError('parameters must be a Zod schema, a Standard Schema or a JSON Schema object')
+export function readParameters(given: unknown, purpose: Purpose = 'parameters'): Parameters {
+  if (isStandardSchema(given)) return readStandardSchema(given, purpose)
+  if (isJsonObject(given)) return readJsonSchema(given, purpose)
+  throw new ArgumentError(`${purpose} must be a Zod schema, a Standard Schema or a JSON Schema object`)
 }
 
-function readStandardSchema(source: StandardSchema): Parameters {
-  const generated = attempt('parameters can not be written as JSON Schema', () => jsonSchemaOf(source))
+/** The same for a definition that errors call by its `label`. @throws {ArgumentError} */
+export function parametersOf(given: unknown, label: string, purpose: Purpose = 'parameters'): Parameters {
+  try {
+    return readParameters(given, purpose)
+  } catch (error) {
+    if (!(error instanceof ArgumentError)) throw error
+    throw new ArgumentError(`${label}: ${error.message}.`, { cause: error.cause })
+  }
+}
+
+function readStandardSchema(source: StandardSchema, purpose: Purpose): Parameters {
+  const generated = attempt(`${purpose} can not be written as JSON Schema`, () => jsonSchemaOf(source))
   if (generated === null) {
     const vendor = source['~standard'].vendor
     throw new ArgumentError(
-      `parameters yield no JSON Schema: use a version of ${vendor} with Standard JSON Schema support, or pass JSON Schema`,
+      `${purpose} yield no JSON Schema: use a version of ${vendor} with Standard JSON Schema support, or pass JSON Schema`,
     )
   }
-  const schema = describesObject(tidySchema(jsonCopy(generated), { closeNested: true }))
+  const schema = describesObject(tidySchema(jsonCopy(generated), { closeNested: true }), purpose)
   const check = async (args: JsonObject): Promise<ValidatedArguments> => {
     const unknown = unknownArguments(schema, args)
     const result = await source['~standard'].validate(args)
     const problems = issueProblems(result.issues ?? [], args)
     if (result.issues === undefined && unknown.length === 0) return { ok: true, value: result.value }
-    return refusal([...unknown.map((path) => `${path} is unknown`), ...problems], schema)
+    return refusal([...unknown.map((path) => `${path} is unknown`), ...problems], schema, purpose)
   }
   return { schema, validate: (args) => neverThrows(() => check(args)) }
 }
 
-function readJsonSchema(source: JsonObject): Parameters {
-  const copy = attempt('parameters are not JSON', () => jsonCopy(source))
-  const schema = describesObject(tidySchema(copy, { closeNested: false }))
-  const compiled = attempt('parameters are not a valid JSON Schema', () => compileSchema(schema, copy.$schema))
+function readJsonSchema(source: JsonObject, purpose: Purpose): Parameters {
+  const copy = attempt(`${purpose} are not JSON`, () => jsonCopy(source))
+  const schema = describesObject(tidySchema(copy, { closeNested: false }), purpose)
+  const compiled = attempt(`${purpose} are not a valid JSON Schema`, () => compileSchema(schema, copy.$schema))
   const check = async (args: JsonObject): Promise<ValidatedArguments> => {
     // A copy, since defaults are written into what is checked.
     const value = structuredClone(args)
     if (await compiled(value)) return { ok: true, value }
-    return refusal(schemaProblems(compiled.errors ?? [], args), schema)
+    return refusal(schemaProblems(compiled.errors ?? [], args), schema, purpose)
   }
   return { schema, validate: (args) => neverThrows(() => check(args)) }
 }
@@ -96,9 +109,10 @@ function segmentOf(part: PropertyKey | { readonly key: PropertyKey }): Segment {
   return typeof key === 'number' ? key : String(key)
 }
 
-function refusal(problems: readonly string[], schema: JsonObject): ValidatedArguments {
+function refusal(problems: readonly string[], schema: JsonObject, purpose: Purpose): ValidatedArguments {
   const names = isJsonObject(schema.properties) ? Object.keys(schema.properties) : []
-  const takes = names.length === 0 ? 'The tool takes no arguments.' : `The tool's arguments: ${names.join(', ')}.`
+  const [whose, what] = purpose === 'inputs' ? ['The agent', 'inputs'] : ['The tool', 'arguments']
+  const takes = names.length === 0 ? `${whose} takes no ${what}.` : `${whose}'s ${what}: ${names.join(', ')}.`
   const list = [...new Set(problems)].join('; ') || 'they do not match the schema'
   return { ok: false, message: `${list}. ${takes}` }
 }
@@ -111,9 +125,9 @@ async function neverThrows(check: () => Promise<ValidatedArguments>): Promise<Va
   }
 }
 
-function describesObject(schema: JsonObject | null): JsonObject {
+function describesObject(schema: JsonObject | null, purpose: Purpose): JsonObject {
   if (schema === null) {
-    throw new ArgumentError('parameters must describe an object: put anything else, unions too, into a property')
+    throw new ArgumentError(`${purpose} must describe an object: put anything else, unions too, into a property`)
   }
   return deepFreeze(schema)
 }

@@ -62,7 +62,8 @@ export const toolOptionsInput = z
   })
   .partial()
 
-const json: z.ZodType<JsonObject> = z
+/** An object that JSON can hold, copied. */
+export const jsonObject: z.ZodType<JsonObject> = z
   // A Map, a Date and the like say something else as JSON than what they hold.
   .custom<object>((value) => Object.prototype.toString.call(value) === '[object Object]', 'must be an object')
   .transform((value, context): JsonObject => {
@@ -89,7 +90,7 @@ const outputSchema: z.ZodType<OutputSchema> = z.unknown().transform((given, cont
 export const settingSchemas = {
   temperature: z.number('must be a number from 0 to 2').min(0, 'must be at least 0').max(2, 'must be at most 2'),
   maxOutputTokens: z.int('must be a whole number').min(1, 'must be at least 1'),
-  providerOptions: json,
+  providerOptions: jsonObject,
   endUser: z.string('must be a text').min(1, 'must not be empty').max(255, 'must have at most 255 characters'),
   schema: outputSchema,
   toolOptions,
