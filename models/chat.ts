@@ -33,7 +33,7 @@ export function defineChat(sequelize: Sequelize, tableName: string, own?: OwnPar
       parentCallId: idReference(),
       rootId: idReference(),
       depth: countColumn(),
-      handedTo: jsonColumn(),
+      transferTo: jsonColumn(),
       inputs: jsonColumn(),
       settings: { ...jsonColumn(), allowNull: false, defaultValue: {} },
       nextPosition: countColumn(),

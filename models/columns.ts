@@ -28,7 +28,7 @@ export const chatColumns: Columns<ChatRow> = {
   parentCallId: ['parent_call_id', 'text'],
   rootId: ['root_id', 'text'],
   depth: ['depth', 'int'],
-  handedTo: ['handed_to', 'json'],
+  transferTo: ['transfer_to', 'json'],
   inputs: ['inputs', 'json'],
   settings: ['settings', 'json'],
   nextPosition: ['next_position', 'int'],

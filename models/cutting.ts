@@ -2,11 +2,11 @@ import type { Transaction } from 'sequelize'
 import { ArgumentError } from '../src/errors.ts'
 import type { AttachmentValue } from './attachment-value.ts'
 import { dropBlobs } from './blobs.ts'
+import { cancelTurn } from './cancelling.ts'
 import { wantNow } from './claims.ts'
 import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
 import type { Role } from './rows.ts'
-import { cancelTurn } from './wishes.ts'
 
 /** A question that is to be asked again, and what it is to say then. */
 export interface Cut {

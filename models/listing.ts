@@ -23,11 +23,12 @@ export interface ChatListing {
   readonly limit: number
 }
 
-/** Chats, newest first. */
+/** Chats, newest first; sub-chats are part of the chat that they are for. */
 export async function listChats(db: Database, listing: ChatListing): Promise<ChatRow[]> {
   const { owner, agent, state, text, before, limit } = listing
   const { dialect, tables } = db
   const wanted = [
+    'c.parent_id IS NULL',
     ...(owner === null ? [] : ['c.owner = $owner']),
     ...(agent === null ? [] : ['c.agent = $agent']),
     ...(state === null ? [] : [`${chatStateOf(dialect.now)} = $state`]),
@@ -38,7 +39,7 @@ export async function listChats(db: Database, listing: ChatListing): Promise<Cha
   ]
   const rows = await db.read(
     `SELECT ${selectList(chatColumns, 'c')} FROM ${tables.chats} c ` +
-      `${wanted.length === 0 ? '' : `WHERE ${wanted.join(' AND ')} `}` +
+      `WHERE ${wanted.join(' AND ')} ` +
       `ORDER BY c.created_at DESC, c.id DESC LIMIT ${Math.trunc(limit)}`,
     {
       ...(owner === null ? {} : { owner }),

@@ -3,6 +3,7 @@ import { audit } from './audit.ts'
 import { type ClaimKey, fence } from './claims.ts'
 import type { Database } from './database.ts'
 import type { Approval } from './rows.ts'
+import { insertSubChat, type NewSubChat } from './sub-chats.ts'
 import { findToolCall } from './transcript.ts'
 import { newlyClosed, openRequests, type PauseState } from './waiting.ts'
 
@@ -24,6 +25,8 @@ export interface FoundApproval {
 export interface NewPause {
   readonly id: string
   readonly state: PauseState
+  /** The chat that is to answer the call, made along with it. */
+  readonly subChat?: NewSubChat
   /** Set where questions expired. */
   readonly expired?: {
     readonly reason: string
@@ -47,6 +50,9 @@ export async function pauseToolCall(db: Database, key: ClaimKey, pause: NewPause
       { id: pause.id, state: JSON.stringify(state) },
       transaction,
     )
+    if (rows === 1 && pause.subChat !== undefined) {
+      await insertSubChat(db, { chatId: key.chatId, callId: pause.id }, pause.subChat, transaction)
+    }
     if (rows === 1 && expired !== undefined) {
       for (const { key: requestKey, answer = null } of newlyClosed(state, expired.seen)) {
         const decision = { action: 'expired', reason: expired.reason, requestKey, value: answer } as const

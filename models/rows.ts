@@ -34,8 +34,8 @@ export type Failure = {
   at: string
 }
 
-/** To whom a chat goes, as kept in `chats.handed_to`. */
-export type HandOver = {
+/** To which agent a chat goes, as kept in `chats.transfer_to`. */
+export type Transfer = {
   /** The name of the agent. */
   agent: string
   /** What its instructions are made with; null = nothing. */
@@ -69,7 +69,7 @@ export interface ChatRow {
   /** How many chats a sub-chat has above it; 0 for a chat of its own. */
   depth: number
   /** The agent that goes on once the open round is whole; null = nobody else. (E97) */
-  handedTo: HandOver | null
+  transferTo: Transfer | null
   /** What the instructions of its agent are made with; null where nothing was given. (E94) */
   inputs: JsonObject | null
   /** What the chat was configured with beside its agent. */

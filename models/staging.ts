@@ -96,16 +96,26 @@ export async function stageMessage(db: Database, staging: Staging, transaction: 
   return { kind: 'staged', drained }
 }
 
-/** @throws {PendingToolCallsError} naming the tools whose calls have no result. */
-export async function refuseOpenRound(db: Database, chatId: string, transaction: Transaction): Promise<void> {
+/** The calls of the last answer that have no result. */
+async function readOpenRound(db: Database, chatId: string, transaction: Transaction) {
   const { messages, toolCalls } = db.tables
-  const open = await db.read(
+  return db.read(
     `SELECT t.name AS name, t.tool_call_id AS toolCallId FROM ${toolCalls} t WHERE t.result_id IS NULL AND t.message_id = ` +
       `(SELECT m.id FROM ${messages} m WHERE m.chat_id = $chatId AND m.role NOT IN ('system', 'tool') AND m.summary_through IS NULL ` +
       'ORDER BY m.position DESC LIMIT 1) ORDER BY t.position',
     { chatId },
     transaction,
   )
+}
+
+/** Whether calls of the last answer have no result. */
+export async function hasOpenRound(db: Database, chatId: string, transaction: Transaction): Promise<boolean> {
+  return (await readOpenRound(db, chatId, transaction)).length > 0
+}
+
+/** @throws {PendingToolCallsError} naming the tools whose calls have no result. */
+export async function refuseOpenRound(db: Database, chatId: string, transaction: Transaction): Promise<void> {
+  const open = await readOpenRound(db, chatId, transaction)
   if (open.length === 0) return
   const calls = open.map((call) => `${call.name} (${call.toolCallId})`).join(', ')
   throw new PendingToolCallsError(

@@ -1,9 +1,10 @@
 import { type Transaction, UniqueConstraintError } from 'sequelize'
 import { v7 as uuid } from 'uuid'
+import { cancelTurn } from './cancelling.ts'
 import { type ClaimKey, fence } from './claims.ts'
 import { messageColumns, toolCallColumns } from './columns.ts'
 import type { Database } from './database.ts'
-import type { Approval, MessageRow, QueuedMessageRow, ToolCallRow } from './rows.ts'
+import type { Approval, MessageRow, QueuedMessageRow, ToolCallRow, Transfer } from './rows.ts'
 
 // Everything here is written by the run that holds the chat, each in one fenced transaction.
 
@@ -77,6 +78,10 @@ export interface NewResult {
   readonly message: NewMessage
   /** The decision that the result rests on; left out, any will do. */
   readonly approval?: Approval | null
+  /** The agent that is to go on once the round is whole. */
+  readonly transfer?: Transfer
+  /** The sub-chat that this result does not wait for any longer: its turn is cancelled. */
+  readonly abandons?: string
 }
 
 class NotApplied extends Error {}
@@ -212,7 +217,18 @@ async function answerCall(db: Database, result: NewResult, transaction: Transact
     { callId: result.callId, resultId: result.message.id, ...(bound ? { approval: result.approval ?? '' } : {}) },
     transaction,
   )
+  if (rows === 1 && result.transfer !== undefined)
+    await wantTransfer(db, result.message.chatId, result.transfer, transaction)
+  if (rows === 1 && result.abandons !== undefined) await cancelTurn(db, result.abandons, null, transaction)
   return rows === 1
+}
+
+async function wantTransfer(db: Database, chatId: string, transfer: Transfer, transaction: Transaction): Promise<void> {
+  await db.write(
+    `UPDATE ${db.tables.chats} SET transfer_to = $transfer WHERE id = $chatId`,
+    { chatId, transfer: JSON.stringify(transfer) },
+    transaction,
+  )
 }
 
 /** Names the message that attempts led to. */

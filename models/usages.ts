@@ -1,6 +1,7 @@
 import { readRow, selectList, usageColumns } from './columns.ts'
 import type { Database } from './database.ts'
 import type { UsageRow, UsageStatus } from './rows.ts'
+import { treeOf } from './tree.ts'
 
 // The only writes of a run that need no fence: money that was spent is recorded whoever holds the chat.
 
@@ -53,12 +54,12 @@ export async function closeOrphanedUsages(db: Database, chatId: string, claimTok
   )
 }
 
-/** Every attempt of a chat, or those that led to one message, in the order in which they began. */
-export async function readUsages(db: Database, of: { chatId: string } | { messageId: string }): Promise<UsageRow[]> {
-  const column = 'chatId' in of ? 'chat_id' : 'message_id'
+/** Every attempt of a chat and of the chats below it, in the order in which they began. */
+export async function readUsages(db: Database, chatId: string): Promise<UsageRow[]> {
   const rows = await db.read(
-    `SELECT ${selectList(usageColumns, 'u')} FROM ${db.tables.usages} u WHERE u.${column} = $id ORDER BY u.created_at, u.id`,
-    { id: 'chatId' in of ? of.chatId : of.messageId },
+    `${treeOf(db)} SELECT ${selectList(usageColumns, 'u')} FROM ${db.tables.usages} u JOIN tree ON tree.id = u.chat_id ` +
+      'ORDER BY u.created_at, u.id',
+    { chatId },
   )
   return rows.map((raw) => readRow(usageColumns, raw, db.dialect))
 }

@@ -53,14 +53,47 @@ export type TaskState = {
   expiresAt: string | null
 }
 
+/** A chat in which another agent answers the call. */
+export type SubChatState = {
+  /** The id of that chat. */
+  id: string
+  /** The name of its agent. */
+  agent: string
+  /** ISO 8601; null = it may take for ever. */
+  expiresAt: string | null
+  /** Set once it has ended. */
+  outcome?: SubChatOutcome
+}
+
+/** How the first turn of a sub-chat ended. */
+export type SubChatOutcome =
+  | {
+      kind: 'answered'
+      /** The answer. */
+      content: string
+    }
+  | {
+      kind: 'failed'
+      /** As `chats.failure` has it. */
+      message: string
+    }
+  | { kind: 'cancelled' }
+
 /** What a paused call waits on. */
 export type PauseState = {
   requests?: RequestState[]
   task?: TaskState
+  subChat?: SubChatState
 }
 
 export function pauseOf({ mcpState }: Pick<ToolCallRow, 'mcpState'>): PauseState {
   return (mcpState ?? {}) as PauseState
+}
+
+/** The sub-chat of a call, as long as it has not ended; null otherwise. */
+export function openSubChat(call: Pick<ToolCallRow, 'mcpState' | 'resultId'>): SubChatState | null {
+  const { subChat } = pauseOf(call)
+  return call.resultId !== null || subChat === undefined || subChat.outcome !== undefined ? null : subChat
 }
 
 /** The questions that wait for an answer. Of a call that was denied none does. */
@@ -77,12 +110,14 @@ export function newlyClosed({ requests = [] }: PauseState, seen: readonly string
 }
 
 /** When somebody should look at a waiting call again; null = when something is decided. */
-export function dueOf(call: Pick<ToolCallRow, 'mcpState' | 'approval' | 'expiresAt'>): Date | null {
+export function dueOf(call: Pick<ToolCallRow, 'mcpState' | 'resultId' | 'approval' | 'expiresAt'>): Date | null {
   const { task } = pauseOf(call)
+  const subChatUntil = openSubChat(call)?.expiresAt ?? null
   const open = openRequests(call)
   const times = [
     ...(call.approval === 'pending' && call.expiresAt !== null ? [call.expiresAt] : []),
     ...open.flatMap(({ expiresAt }) => (expiresAt === null ? [] : [new Date(expiresAt)])),
+    ...(subChatUntil === null ? [] : [new Date(subChatUntil)]),
     // Whose look asked for something is looked at again with the answer.
     ...(task === undefined || open.length > 0 ? [] : [new Date(task.nextPollAt)]),
   ]

@@ -30,25 +30,3 @@ export async function wantChat(
     transaction,
   )
 }
-
-/**
- * Cancels the running, wanted or parked turn, and withdraws the wish for a summary. False = there is nothing to cancel, or
- * it is not the turn named.
- */
-export async function cancelTurn(
-  db: Database,
-  chatId: string,
-  turn: number | null,
-  transaction?: Transaction,
-): Promise<boolean> {
-  const rows = await db.write(
-    `UPDATE ${db.tables.chats} SET cancel_turn = turn, ${wantNow(db)}, cancel_seq = wanted_seq` +
-      // SQLite reads the old value on the right-hand side of every assignment, MySQL the new one.
-      `${db.dialect.name === 'sqlite' ? ' + 1' : ''}, updated_at = ${db.dialect.now}, compact_attempts = 0, compact_at = NULL ` +
-      `WHERE id = $chatId AND (wanted_at IS NOT NULL OR compact_at IS NOT NULL OR claimed_until > ${db.dialect.now} OR parked = 1)` +
-      (turn === null ? '' : ' AND turn = $turn'),
-    { chatId, ...(turn === null ? {} : { turn }) },
-    transaction,
-  )
-  return rows === 1
-}

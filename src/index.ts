@@ -68,6 +68,7 @@ export type {
   WakeOptions,
 } from './chat/chat-decisions.ts'
 export type { EditOptions, RegenerateOptions } from './chat/chat-edits.ts'
+export type { TransferToOptions } from './chat/chat-agent.ts'
 export type { InTransaction } from './chat/chat-handle.ts'
 export type { ChatsListOptions, ChatsSearchOptions } from './chat/chat-lists.ts'
 export type { ModelChoice, ModelOptions, Protocol } from './chat/chat-model.ts'
@@ -132,6 +133,7 @@ export type {
 export type { BoardHandler, BoardOptions } from './server/board.ts'
 export { type ConnectOptions, Threadmill, type WorkerCounts } from './threadmill.ts'
 export type { Agent, Broadcast } from './tools/agent.ts'
+export { type AgentToolOptions, agentTool, type TransferToolOptions, transferTool } from './tools/agent-tools.ts'
 export type { CompactionOptions, CompactOptions } from './tools/compaction-options.ts'
 export type { AgentDefinition } from './tools/define-agent.ts'
 export { defineTool, type ToolDefinition } from './tools/define-tool.ts'
@@ -146,6 +148,8 @@ export type { FallbacksInput, SettingsInput } from './tools/settings-input.ts'
 export type {
   ApprovalResolver,
   CancelContext,
+  Delegated,
+  DelegateOptions,
   OnInterrupted,
   PendingTask,
   QuestionOptions,
@@ -156,6 +160,8 @@ export type {
   Tool,
   ToolContext,
   ToolProgress,
+  TransferOptions,
+  Transferring,
   ValidatedArguments,
 } from './tools/tool.ts'
 export type { OnTurnEnd, TurnOutcome } from './tools/turn-end.ts'

@@ -74,8 +74,8 @@ export function equip(
   tools: readonly Tool[],
   contextFor: ContextFor | undefined,
 ): Omit<Equipment, 'model' | 'clientFor' | 'store'> {
-  const registered = agentRegistry(agents)
-  for (const agent of agents) toolRegistry(agent, tools)
+  const registered = agentRegistry(agents, tools)
+  for (const agent of registered.values()) toolRegistry(agent, tools)
   toolRegistry(null, tools)
   return { agents: registered, tools, defaultAgent: defineAgent({ name: 'default' }), contextFor: contexts(contextFor) }
 }
@@ -177,7 +177,7 @@ export async function open(
     events: events.publisher,
     clock: realClock,
     configure: (chat, order) => configure(equipment, chat, order),
-    hasAgent: (name) => equipment.agents.has(name),
+    agentNamed: (name) => equipment.agents.get(name) ?? null,
     requiresApproval: (chat, name) => toolsOf(equipment, chat).get(name)?.requiresApproval === true,
     chatOf: (row) => new Chat(row, chats),
     records: {

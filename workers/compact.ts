@@ -48,7 +48,7 @@ export class CompactJob extends ChatJob {
     const { db, ports } = this.dependencies
     if (untaken.claimed) return 'claimed elsewhere'
     if (!untaken.compactDue) return 'not wanted'
-    if (untaken.agent === null || ports.hasAgent(untaken.agent)) return 'claimed elsewhere'
+    if (untaken.agent === null || ports.agentNamed(untaken.agent) !== null) return 'claimed elsewhere'
     await putOffCompaction(db, chatId, putOffMs * (0.75 + ports.clock.random() / 2))
     return 'put off'
   }

@@ -105,7 +105,7 @@ export abstract class ChatJob {
     if (untaken.claimed) return 'claimed elsewhere'
     if (untaken.dueForMs === null || untaken.dueForMs < 0) return 'not wanted'
     const { db, ports } = this.dependencies
-    if (untaken.agent === null || ports.hasAgent(untaken.agent)) return 'claimed elsewhere'
+    if (untaken.agent === null || ports.agentNamed(untaken.agent) !== null) return 'claimed elsewhere'
     if (untaken.putOff < putOffLimit) {
       const delayMs = putOffDelayMs(untaken.putOff, ports.clock.random())
       await putOff(db, chatId, delayMs)

@@ -14,9 +14,9 @@ export const agents: Migration = {
     await queryInterface.addColumn(chats, 'root_id', id, { transaction })
     const depth = { type: DataTypes.INTEGER, allowNull: false, defaultValue: 0 }
     await queryInterface.addColumn(chats, 'depth', depth, { transaction })
-    await queryInterface.addColumn(chats, 'handed_to', json, { transaction })
+    await queryInterface.addColumn(chats, 'transfer_to', json, { transaction })
     await queryInterface.addColumn(chats, 'inputs', json, { transaction })
-    await queryInterface.addIndex(chats, ['root_id'], { name: `${chats}_root`, transaction })
+    await queryInterface.addIndex(chats, ['parent_id'], { name: `${chats}_parent`, transaction })
     await queryInterface.addIndex(chats, ['parent_call_id'], {
       name: `${chats}_parent_call`,
       unique: true,

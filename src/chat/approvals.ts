@@ -12,6 +12,8 @@ import { ownerInput } from './owner-input.ts'
 export interface PendingApproval {
   /** The chat that waits: `mill.chats.find(chatId)`, then `approve` or `deny`. */
   readonly chatId: string
+  /** The chat that people see, where that is a sub-chat: its `approve` and `deny` take the call too. `chatId` of any other. (E91) */
+  readonly rootChatId: string
   /** The chat's agent; null for one without. */
   readonly agent: string | null
   /** What the chat belongs to; null where the application did not say. */
@@ -81,6 +83,7 @@ export class Approvals {
     return {
       approvals: page.map(({ call, chat }) => ({
         chatId: chat.id,
+        rootChatId: chat.rootId ?? chat.id,
         agent: chat.agent,
         owner: ownerOf(chat.owner),
         toolCall: recordOf(this.#models.ToolCall, call),

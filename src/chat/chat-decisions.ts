@@ -3,8 +3,10 @@ import type { DecisionRecord } from '../../models/decision.ts'
 import { answerRequest, type Decided, decide } from '../../models/decisions.ts'
 import type { Approval, JsonObject } from '../../models/rows.ts'
 import { findToolCall } from '../../models/transcript.ts'
+import { findChatOfCall } from '../../models/tree.ts'
 import type { RequestState } from '../../models/waiting.ts'
 import { ArgumentError, ArgumentsChangedError, ToolCallDecidedError, ToolCallRunningError } from '../errors.ts'
+import type { LiveEvent } from '../events/event.ts'
 import { eventToolCall } from '../events/tool-call.ts'
 import { isJsonObject } from '../tools/json-schema.ts'
 import { completedAnswer } from '../tools/pausing.ts'
@@ -139,7 +141,11 @@ export abstract class ChatDecisions extends ChatReadings {
       arguments: options.arguments ?? null,
     }
     const decided = await db.transaction((transaction) => decide(db, decision, transaction), options.transaction)
-    if (decided.outcome === 'unknown' || decided.call === null) throw this.#unknownCall(id)
+    if (decided.outcome === 'unknown' || decided.call === null) {
+      const below = await this.#below(id)
+      if (below === null) throw this.#unknownCall(id)
+      return below.#decide(id, approval, options)
+    }
     if (decided.outcome === 'decided') throw this.#tooLate(`it is ${decided.call.approval}`)
     if (decided.outcome === 'answered' && ifUndecided) throw this.#tooLate('it has its result')
     if (decided.outcome === 'changed') {
@@ -151,7 +157,7 @@ export abstract class ChatDecisions extends ChatReadings {
     const { call: row } = decided
     if (decided.outcome === 'recorded') {
       await this.#tell(options.transaction, decider.wake, () => {
-        this.deps.publish(this.id, { type: 'approval.decided', toolCall: eventToolCall(row), approval })
+        this.#publish({ type: 'approval.decided', toolCall: eventToolCall(row), approval })
         const tool = this.deps.toolNames(this.row).has(row.name) ? row.name : 'unknown'
         ports.observe({ type: 'approval.decided', chatId: this.id, tool, toolCallId: row.toolCallId, approval })
       })
@@ -172,6 +178,11 @@ export abstract class ChatDecisions extends ChatReadings {
     const said = { ...decider, chatId: this.id, call, key, answer }
     const decided = await db.transaction((transaction) => answerRequest(db, said, transaction), options.transaction)
     if (decided.outcome === 'unknown') {
+      const below = await this.#below(call)
+      if (below !== null) {
+        await below.#answer(id, options, given)
+        return this
+      }
       throw new ArgumentError(
         `Chat ${this.id} has no question ${id.slice(0, 60)}: pass one of pendingInputs(), or its id.`,
         {
@@ -182,10 +193,17 @@ export abstract class ChatDecisions extends ChatReadings {
     const toolCallId = decided.call?.toolCallId ?? ''
     if (decided.outcome === 'recorded') {
       await this.#tell(options.transaction, decider.wake, () =>
-        this.deps.publish(this.id, { type: 'input.answered', toolCallId, key, declined: given === null }),
+        this.#publish({ type: 'input.answered', toolCallId, key, declined: given === null }),
       )
     }
     return this
+  }
+
+  /** Viewers of the chat at the top are told too. */
+  #publish(event: LiveEvent): void {
+    const { rootId } = this.row
+    this.deps.publish(this.id, event)
+    if (rootId !== null) this.deps.publish(rootId, event)
   }
 
   async #tell(transaction: Transaction | undefined, wake: boolean, tell: () => void): Promise<void> {
@@ -210,7 +228,11 @@ export abstract class ChatDecisions extends ChatReadings {
     const { db } = this.deps
     const id = idOf(given)
     const call = await findToolCall(db, this.id, id)
-    if (call === null) throw this.#unknownCall(id)
+    if (call === null) {
+      const below = await this.#below(id)
+      if (below === null) throw this.#unknownCall(id)
+      return below.#checkArguments(id, edited)
+    }
     if (!isJsonObject(edited)) {
       throw new ArgumentError(`The arguments of a call of chat ${this.id} are an object.`, { chatId: this.id })
     }
@@ -219,6 +241,12 @@ export abstract class ChatDecisions extends ChatReadings {
     throw new ArgumentError(`Tool ${call.name} of chat ${this.id} can't take these arguments: ${validated.message}`, {
       chatId: this.id,
     })
+  }
+
+  /** The sub-chat that has the call; null where none has. What is decided here about it is recorded there. (E91) */
+  async #below(call: string): Promise<ChatDecisions | null> {
+    const row = await findChatOfCall(this.deps.db, this.id, call)
+    return row === null ? null : (this.deps.ports.chatOf(row) as ChatDecisions)
   }
 
   #unknownCall(id: string): ArgumentError {

@@ -1,7 +1,7 @@
 import { type Cut, type CutOutcome, cutTranscript } from '../../models/cutting.ts'
-import { deleteChat } from '../../models/deleting.ts'
 import { ArgumentError, CancelledError, ChatRunningError } from '../errors.ts'
 import { ChatRequests, requireText } from './chat-requests.ts'
+import { removeChat } from './remove-chat.ts'
 import { purgeFiles } from './stored-files.ts'
 
 /** How a question is asked again. */
@@ -55,12 +55,7 @@ export abstract class ChatEdits extends ChatRequests {
    * @throws {ChatNotFoundError} when it is gone already.
    */
   async delete(): Promise<void> {
-    const digests = await deleteChat(this.deps.db, this.id)
-    await purgeFiles(
-      this.deps,
-      digests.map((digest) => ({ digest })),
-    )
-    await this.deps.ports.events.forget(this.id)
+    await removeChat(this.deps, this.id)
   }
 
   async #askAgain(
@@ -94,7 +89,7 @@ export abstract class ChatEdits extends ChatRequests {
   /** Has the cancel of a parked turn carried out here or, where the agent is elsewhere, by a worker; waits for whoever runs. */
   async #carryOutCancel(claimed: boolean, giveUpAt: number): Promise<void> {
     const { ports } = this.deps
-    const isOurs = this.agent === null || ports.hasAgent(this.agent)
+    const isOurs = this.agent === null || ports.agentNamed(this.agent) !== null
     if (!claimed && isOurs) {
       await this.complete().catch((error: unknown) => {
         if (!(error instanceof CancelledError)) throw error

@@ -157,14 +157,15 @@ export abstract class ChatHandle {
     else onceCommitted(transaction, tell)
   }
 
-  private async systemTexts(transaction: Transaction): Promise<Instruction[]> {
+  protected async systemTexts(transaction: Transaction): Promise<Instruction[]> {
     return (await readTranscript(this.deps.db, this.id, transaction))
       .filter((message) => message.role === 'system')
       .map(instructionOf)
   }
 
-  protected async look(): Promise<ChatLook> {
-    const look = await lookAtChat(this.deps.db, this.id)
+  /** In a transaction the chat row is locked until its end. */
+  protected async look(transaction?: Transaction): Promise<ChatLook> {
+    const look = await lookAtChat(this.deps.db, this.id, transaction)
     if (look === null) throw chatNotFound(this.id)
     return look
   }

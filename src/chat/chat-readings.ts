@@ -1,10 +1,11 @@
 import { recordOf } from '../../models/index.ts'
-import type { ChatRow, Failure, JsonObject, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
+import type { ChatRow, Failure, JsonObject, ToolCallRow } from '../../models/rows.ts'
+import { type CallBelow, readCallsBelow } from '../../models/sub-chats.ts'
 import type { ToolCallRecord } from '../../models/tool-call.ts'
 import { readRecent } from '../../models/transcript.ts'
 import { type ChatCost, type ChatTokens, sumCost, sumTokens } from '../../models/usage-totals.ts'
 import { readUsages } from '../../models/usages.ts'
-import { openRequests, pauseOf } from '../../models/waiting.ts'
+import { openRequests, openSubChat, pauseOf } from '../../models/waiting.ts'
 import { UnsupportedByProviderError } from '../errors.ts'
 import type { EventsOptions } from '../events/options.ts'
 import type { EventReader } from '../events/reader.ts'
@@ -114,46 +115,60 @@ export abstract class ChatReadings extends ChatSettings {
   async waiting(): Promise<boolean> {
     const { look, transcript } = await this.read()
     if (look.claimed && !this.isRunningHere) return true
-    return this.waitsOutside(look.chat, transcript)
+    return this.waitsOutside(openCalls(transcript).map((call) => ({ chat: look.chat, call })))
   }
 
   /** Whether the chat waits, and for a decision about a call. A run elsewhere does not count. (S33, S37) */
   async awaitingApproval(): Promise<boolean> {
-    const { look, transcript } = await this.read()
-    const open = openCalls(transcript)
-    return this.waitsOutside(look.chat, transcript) && open.some((call) => this.awaitsApproval(look.chat, call))
+    return this.#awaits(({ chat, call }) => this.awaitsApproval(chat, call))
   }
 
   /** Whether the chat waits, and for an answer to a question of a tool. A run elsewhere does not count. (S98) */
   async awaitingInput(): Promise<boolean> {
-    return this.#awaits((call) => openRequests(call).length > 0)
+    return this.#awaits(({ call }) => openRequests(call).length > 0)
   }
 
   /** Whether the chat waits, and for a task of a tool. A run elsewhere does not count. (S99) */
   async awaitingTasks(): Promise<boolean> {
-    return this.#awaits((call) => pauseOf(call).task !== undefined)
+    return this.#awaits(({ call }) => pauseOf(call).task !== undefined)
   }
 
-  async #awaits(matches: (call: ToolCallRow) => boolean): Promise<boolean> {
-    const { look, transcript } = await this.read()
-    return this.waitsOutside(look.chat, transcript) && openCalls(transcript).some(matches)
+  /** Whether the chat waits, and for another agent to answer in a sub-chat. A run elsewhere does not count. (E90) */
+  async awaitingSubChats(): Promise<boolean> {
+    return this.#awaits(({ call }) => openSubChat(call) !== null)
   }
 
-  /** The questions of tools that nobody has answered, in the order of their calls; ready for `answer` and `decline`. (S97) */
+  /** What a sub-chat waits for its parent waits for too, once nothing of either can go on. */
+  async #awaits(matches: (open: CallBelow) => boolean): Promise<boolean> {
+    const { own, below } = await this.#open()
+    if (!this.waitsOutside(own)) return false
+    const chats = [...new Set(below.map(({ chat }) => chat.id))]
+    const theirs = chats.map((id) => below.filter(({ chat }) => chat.id === id))
+    return [own, ...theirs].some((calls) => this.waitsOutside(calls) && calls.some(matches))
+  }
+
+  /** The questions of tools that nobody has answered, sub-chats' behind its own, in the order of their calls; ready for `answer` and `decline`. (S97, E91) */
   async pendingInputs(): Promise<InputRequest[]> {
-    const { transcript } = await this.read()
-    return openCalls(transcript).flatMap((call) => inputsOf(call, this.deps.models))
+    const { own, below } = await this.#open()
+    return [...own, ...below].flatMap(({ call }) => inputsOf(call, this.deps.models))
   }
 
-  /** The tasks of tools that go on elsewhere, as they were last looked at. (S99) */
+  /** The tasks of tools that go on elsewhere, as they were last looked at, sub-chats' behind its own. (S99) */
   async pendingTasks(): Promise<PendingTaskOfChat[]> {
-    const { transcript } = await this.read()
-    return openCalls(transcript).flatMap((call) => tasksOf(call, this.deps.models))
+    const { own, below } = await this.#open()
+    return [...own, ...below].flatMap(({ call }) => tasksOf(call, this.deps.models))
   }
 
-  private waitsOutside(chat: ChatRow, transcript: readonly TranscriptMessage[]): boolean {
-    const open = openCalls(transcript)
-    return open.length > 0 && open.every((call) => isWaiting(call) || this.awaitsApproval(chat, call))
+  /** The open calls of the chat, and of the sub-chats that they wait for. */
+  async #open(): Promise<{ readonly own: readonly CallBelow[]; readonly below: readonly CallBelow[] }> {
+    const { look, transcript } = await this.read()
+    const calls = openCalls(transcript)
+    const own = calls.map((call) => ({ chat: look.chat, call }))
+    return { own, below: await readCallsBelow(this.deps.db, calls) }
+  }
+
+  private waitsOutside(open: readonly CallBelow[]): boolean {
+    return open.length > 0 && open.every(({ chat, call }) => isWaiting(call) || this.awaitsApproval(chat, call))
   }
 
   /** Whether a process runs the chat, this one included; by the database's clock. (S3, S18, S19) */
@@ -181,28 +196,31 @@ export abstract class ChatReadings extends ChatSettings {
     return readDiagnosis(this.deps.db, this.id)
   }
 
-  /** The open calls that need a decision, in the order in which the model made them; ready for {@link approve} and {@link deny}. (S33, S44) */
+  /**
+   * The open calls that need a decision, sub-chats' behind its own, in the order in which the model made them; ready for `approve` and
+   * `deny` of this chat. (S33, S44, E91)
+   */
   async pendingApprovals(): Promise<ToolCallRecord[]> {
-    const { look, transcript } = await this.read()
-    const undecided = openCalls(transcript).filter((call) => this.awaitsApproval(look.chat, call))
-    return undecided.map((call) => recordOf(this.deps.models.ToolCall, call))
+    const { own, below } = await this.#open()
+    const undecided = [...own, ...below].filter(({ chat, call }) => this.awaitsApproval(chat, call))
+    return undecided.map(({ call }) => recordOf(this.deps.models.ToolCall, call))
   }
 
   /** A call that no run has looked at yet awaits approval too, if its tool always asks for it. */
   private awaitsApproval(chat: ChatRow, call: ToolCallRow): boolean {
     if (call.approval !== null) return call.approval === 'pending'
-    if (chat.agent !== null && !this.deps.ports.hasAgent(chat.agent)) return false
+    if (chat.agent !== null && this.deps.ports.agentNamed(chat.agent) === null) return false
     return this.deps.ports.requiresApproval(chat, call.name)
   }
 
-  /** Tokens of every attempt of the chat, retries and failures included; null where no attempt reported any. (S89, S94) */
+  /** Tokens of every attempt of the chat and its sub-chats, retries and failures included; null where no attempt reported any. (S89, S94, E93) */
   async tokens(): Promise<ChatTokens> {
-    return sumTokens(await readUsages(this.deps.db, { chatId: this.id }))
+    return sumTokens(await readUsages(this.deps.db, this.id))
   }
 
-  /** USD of every attempt as decimal texts; `total` is null when any attempt's cost is unknown, or there was none. (S92, S95) */
+  /** USD of every attempt of the chat and its sub-chats as decimal texts; `total` is null when any attempt's cost is unknown, or there was none. (S92, S95, E93) */
   async cost(): Promise<ChatCost> {
-    return sumCost(await readUsages(this.deps.db, { chatId: this.id }))
+    return sumCost(await readUsages(this.deps.db, this.id))
   }
 
   /**

@@ -1,10 +1,10 @@
 import { v7 as uuid } from 'uuid'
+import { cancelTurn } from '../../models/cancelling.ts'
 import { recordOf } from '../../models/index.ts'
 import { enqueueMessage, unqueueMessage } from '../../models/queue.ts'
 import type { QueuedMessageRecord } from '../../models/queued-message.ts'
 import type { Json } from '../../models/rows.ts'
 import { saveSettings } from '../../models/settings.ts'
-import { cancelTurn } from '../../models/wishes.ts'
 import { ArgumentError } from '../errors.ts'
 import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 import { ChatDecisions, type WakeOptions } from './chat-decisions.ts'
@@ -80,12 +80,13 @@ export abstract class ChatRequests extends ChatDecisions {
 
   /**
    * Stops the turn, from any process: the model and the tools are aborted, what was shown is kept, open calls are closed.
-   * Changes nothing when nothing runs, is wanted or is parked. Queued messages stay. (S57, S61, S63)
+   * Changes nothing when nothing runs, is wanted or is parked. Queued messages stay; sub-chats are stopped too. (S57, S61, S63, E92)
    * @param options.turn only if the chat is still in this turn.
    */
   async cancel(options: { readonly turn?: number } = {}): Promise<this> {
     const { db, ports } = this.deps
-    if (await cancelTurn(db, this.id, options.turn ?? null)) await ports.bell.ring(this.id, 'complete')
+    const cancelled = await cancelTurn(db, this.id, options.turn ?? null)
+    await Promise.all(cancelled.map((id) => ports.bell.ring(id, 'complete')))
     return this
   }
 }

@@ -8,11 +8,13 @@ import { userMessage } from '../../models/new-message.ts'
 import type { QueuedMessageRow } from '../../models/rows.ts'
 import { markBoundary, savePending } from '../../models/settings.ts'
 import { type Staged, stageMessage } from '../../models/staging.ts'
+import { lookAtChat } from '../../models/transcript.ts'
+import { openSubChat } from '../../models/waiting.ts'
 import { ArgumentError, MissingAgentError } from '../errors.ts'
 import { type RunResult, run } from '../loop/run.ts'
 import { runCompaction } from '../loop/run-compaction.ts'
 import type { LoopPorts, OnChunk, RunOrder, Verb } from '../loop/run-context.ts'
-import { latestMessage } from '../loop/transcript.ts'
+import { latestMessage, openCalls } from '../loop/transcript.ts'
 import { type CompactOptions, compactOptions, problemsOf } from '../tools/compaction-options.ts'
 import { type AddedMessageInput, messageToAdd } from './added-message.ts'
 import { ChatEdits } from './chat-edits.ts'
@@ -112,12 +114,16 @@ export class Chat extends ChatEdits {
 
   /**
    * Runs the loop until the turn is answered or must wait, and returns the latest message; null for an empty chat. A turn
-   * that failed or was cancelled is tried again. While another process runs the chat it returns at once. (S2, S15, S34)
+   * that failed or was cancelled is tried again. While another process runs the chat it returns at once. Sub-chats that nobody runs are
+   * run too, by this process. (S2, S15, S34, E91)
    * @param onChunk gets the answers as they are made; an error that it throws ends the run and comes out. (S72)
    * @throws {CancelledError} {ProviderError} {ToolRoundLimitError} {ConfigurationError} what ended the turn, and what a tool threw.
    */
   async complete(onChunk?: OnChunk): Promise<Message | null> {
-    const result = await this.#run('complete', onChunk)
+    let result = await this.#run('complete', onChunk)
+    while (result.kind === 'ended' && result.parked && (await this.#runSubChats())) {
+      result = await this.#run('complete', onChunk)
+    }
     const latest = (result.kind === 'ended' ? result.latest : null) ?? latestMessage(await this.messages())
     return latest && asMessage(latest, this.deps.files.store)
   }
@@ -171,6 +177,24 @@ export class Chat extends ChatEdits {
     return this.#hold((ports) => run(ports, { ...this.#order(), verb, onChunk }))
   }
 
+  /** Runs the sub-chats that the chat waits for and nobody else runs. True = the chat can go on now. */
+  async #runSubChats(): Promise<boolean> {
+    const { transcript } = await this.read()
+    const ids = openCalls(transcript).flatMap((call) => openSubChat(call)?.id ?? [])
+    if (ids.length === 0) return false
+    await Promise.all(ids.map((id) => this.#runSubChat(id)))
+    const { due, claimed } = await this.look()
+    return due && !claimed
+  }
+
+  /** What it throws ended its turn, and the call that it is for was told of that. */
+  async #runSubChat(id: string): Promise<void> {
+    const look = await lookAtChat(this.deps.db, id)
+    if (look === null || look.claimed) return
+    const subChat = new Chat(look.chat, this.deps)
+    if (look.due || (await subChat.#runSubChats())) await subChat.complete().catch(() => {})
+  }
+
   #produced(result: RunResult): Message | null {
     const { store } = this.deps.files
     return result.kind === 'ended' && result.produced !== null ? asMessage(result.produced, store) : null
@@ -183,7 +207,7 @@ export class Chat extends ChatEdits {
   /** Stores what is pending, and notes that this object runs its chat as long as `work` does. */
   async #hold<T>(work: (ports: LoopPorts) => Promise<T>): Promise<T> {
     const { ports } = this.deps
-    if (this.agent !== null && !ports.hasAgent(this.agent)) throw missingAgent(this.id, this.agent)
+    if (this.agent !== null && ports.agentNamed(this.agent) === null) throw missingAgent(this.id, this.agent)
     if (this.pending.isChanged()) await this.save()
     const own = !this.isRunningHere
     this.isRunningHere = true

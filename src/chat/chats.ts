@@ -4,7 +4,6 @@ import * as z from 'zod'
 import type { ChatRecord } from '../../models/chat.ts'
 import { chatNotFound } from '../../models/claims.ts'
 import { chatColumns } from '../../models/columns.ts'
-import { deleteChat } from '../../models/deleting.ts'
 import { insertFork, readChat } from '../../models/forking.ts'
 import { type Owner, ownerKey } from '../../models/owner.ts'
 import type { ChatRow, JsonObject, TranscriptMessage } from '../../models/rows.ts'
@@ -21,7 +20,7 @@ import { Chat } from './chat.ts'
 import type { ChatDependencies, InTransaction } from './chat-handle.ts'
 import { type ChatsListOptions, type ChatsSearchOptions, readChats } from './chat-lists.ts'
 import { ownerInput } from './owner-input.ts'
-import { purgeFiles } from './stored-files.ts'
+import { removeChat } from './remove-chat.ts'
 
 /** What a new chat is made with. */
 export interface NewChat extends SettingsInput {
@@ -103,7 +102,7 @@ export class Chats {
     }
     const { agent, model, provider, owner, inputs = null } = parsed.data
     const name = typeof agent === 'object' ? agent.name : (agent ?? null)
-    if (name !== null && !agentElsewhere && !this.#deps.ports.hasAgent(name)) {
+    if (name !== null && !agentElsewhere && this.#deps.ports.agentNamed(name) === null) {
       throw new MissingAgentError(
         `This process has no agent ${JSON.stringify(name)}. Give it to connect({ agents }), or, if only workers elsewhere ` +
           'run its chats, say { agentElsewhere: true }.',
@@ -162,12 +161,7 @@ export class Chats {
    * @throws {ChatNotFoundError} when there is no such chat.
    */
   async delete(id: string): Promise<void> {
-    const digests = await deleteChat(this.#deps.db, String(id))
-    await purgeFiles(
-      this.#deps,
-      digests.map((digest) => ({ digest })),
-    )
-    await this.#deps.ports.events.forget(String(id))
+    await removeChat(this.#deps, String(id))
   }
 
   /**

@@ -1,7 +1,7 @@
 import type { ChatState } from '../../models/overview.ts'
 import type { Bell, ChatRow, Failure, Role, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
 import type { ChatLook } from '../../models/transcript.ts'
-import { openRequests } from '../../models/waiting.ts'
+import { openRequests, openSubChat } from '../../models/waiting.ts'
 import { isPaused, isSummary, isWaiting, openCalls } from '../loop/transcript.ts'
 import { type Advice, adviceFor } from './diagnosis-advice.ts'
 
@@ -39,8 +39,13 @@ export interface WaitsFor {
   readonly toolCallId: string
   /** The tool's name. */
   readonly name: string
-  /** `approval`: somebody's decision. `answer`: one to a question of its tool. `task`: work that goes on elsewhere. */
-  readonly kind: 'approval' | 'answer' | 'task'
+  /**
+   * `approval`: somebody's decision. `answer`: one to a question of its tool. `task`: work that goes on elsewhere. `sub-chat`: another
+   * agent's answer.
+   */
+  readonly kind: 'approval' | 'answer' | 'task' | 'sub-chat'
+  /** The chat in which that agent answers; left out for the others. */
+  readonly subChatId?: string
 }
 
 /** Why a chat moves or does not, as its rows say. Times are by the database's clock. */
@@ -159,7 +164,9 @@ function claimOf({ chat, claimed, now }: Evidence): Diagnosis['claim'] {
 }
 
 function waitOf(call: ToolCallRow): WaitsFor {
+  const { toolCallId, name } = call
+  const subChat = openSubChat(call)
+  if (subChat !== null) return { toolCallId, name, kind: 'sub-chat', subChatId: subChat.id }
   const paused = openRequests(call).length > 0 ? 'answer' : 'task'
-  const kind = isPaused(call) ? paused : 'approval'
-  return { toolCallId: call.toolCallId, name: call.name, kind }
+  return { toolCallId, name, kind: isPaused(call) ? paused : 'approval' }
 }

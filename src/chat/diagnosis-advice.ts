@@ -115,6 +115,13 @@ function waiting(waitsFor: readonly WaitsFor[], { chat, queued }: Evidence): Fin
       advice: { act: 'answer', text: `answer or decline what ${ids} asks` },
     }
   }
+  const subChats = waitsFor.flatMap(({ subChatId }) => subChatId ?? [])
+  if (subChats.length > 0) {
+    return {
+      why: `It waits for agents that answer ${named(waitsFor)}.${held}`,
+      advice: nothing(`they work in chats of their own: threadmill status ${subChats[0]}`),
+    }
+  }
   return {
     why: `It waits for what ${named(waitsFor)} began elsewhere.${held}`,
     advice: nothing(`a worker looks how it stands at ${time(chat.wantedAt)}`),

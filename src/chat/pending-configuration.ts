@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { fateOf } from '../../config/transaction.ts'
 import { boundaryWords, cacheBoundaryOf } from '../../models/cache-boundary.ts'
 import { newMessage } from '../../models/new-message.ts'
-import type { CacheBoundary, ChatRow, ChatSettings, JsonObject, TranscriptMessage } from '../../models/rows.ts'
+import type { CacheBoundary, ChatRow, ChatSettings, TranscriptMessage } from '../../models/rows.ts'
 import { type Instruction, instructionOf, type PendingSettings } from '../../models/settings.ts'
 import { ArgumentError, InvalidToolChoiceError } from '../errors.ts'
 import type { Caller } from '../loop/run-context.ts'
@@ -21,19 +21,7 @@ import {
 import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { InstructionOptions, PersistOptions, ToolOptionsInput } from './chat-settings.ts'
-
-/** What the setters of a chat object changed since it was stored. */
-interface Changes {
-  readonly model?: string | null
-  readonly provider?: string | null
-  readonly settings?: true
-  readonly inputs?: JsonObject | null
-  /** The system messages that there are to be; undefined = those that are stored. */
-  readonly replaced?: readonly Instruction[]
-  readonly appended: readonly Instruction[]
-}
-
-const none: Changes = { appended: [] }
+import { assignedIn, type Changes, none, together } from './pending-changes.ts'
 
 /** System messages of one object alone: behind the stored ones, or in place of them. */
 type OwnInstructions = NonNullable<Caller['instructions']>
@@ -300,15 +288,6 @@ export class PendingConfiguration {
   #bad(message: string): ArgumentError {
     return new ArgumentError(`${message} (chat ${this.#chatId}).`, { chatId: this.#chatId })
   }
-}
-
-function assignedIn({ model, provider, inputs }: Changes): Pick<Changes, 'model' | 'provider' | 'inputs'> {
-  return Object.fromEntries(Object.entries({ model, provider, inputs }).filter(([, value]) => value !== undefined))
-}
-
-function together(older: Changes, newer: Changes): Changes {
-  const appended = newer.replaced === undefined ? [...older.appended, ...newer.appended] : newer.appended
-  return { ...older, ...newer, appended }
 }
 
 function isName(value: unknown): value is string {

@@ -111,6 +111,24 @@ export type LiveEvent =
       /** How much there is to do; null where it did not say. */
       readonly total: number | null
     }
+  /** Another agent answers the call, in a chat of its own. */
+  | {
+      readonly type: 'sub_chat.started'
+      /** The call that it answers. */
+      readonly toolCallId: string
+      /** The tool's name. */
+      readonly name: string
+      /** The id of that chat: its events are its own, but for what asks somebody something. */
+      readonly subChatId: string
+      /** The name of the agent. */
+      readonly agent: string
+    }
+  /** From now on another agent answers. */
+  | {
+      readonly type: 'transferred'
+      /** The name of the agent. */
+      readonly agent: string
+    }
   /** The result of a call is stored. */
   | {
       readonly type: 'tool.result'
@@ -191,6 +209,19 @@ export type LiveEvent =
    * reader who joins now gets; what was seen before may come once more, under the same ids.
    */
   | { readonly type: 'resync' }
+
+/** Whether viewers of the chat at the top are told of it too, where a sub-chat tells it: what asks somebody something. */
+export function isForRoot({ type }: LiveEvent): boolean {
+  switch (type) {
+    case 'approval.requested':
+    case 'approval.decided':
+    case 'input.requested':
+    case 'input.answered':
+      return true
+    default:
+      return false
+  }
+}
 
 /** An event as a reader gets it. */
 export type ChatEvent = LiveEvent & {

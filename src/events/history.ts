@@ -1,6 +1,6 @@
 import type { QueuedMessageRow, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
 import type { ChatLook } from '../../models/transcript.ts'
-import { openRequests } from '../../models/waiting.ts'
+import { openRequests, openSubChat } from '../../models/waiting.ts'
 import type { LiveEvent } from './event.ts'
 import type { RunEnd } from './run-end.ts'
 import { eventToolCall } from './tool-call.ts'
@@ -10,6 +10,8 @@ export interface RowsOfChat {
   readonly look: ChatLook
   readonly transcript: readonly TranscriptMessage[]
   readonly queue: readonly QueuedMessageRow[]
+  /** Open calls of the sub-chats that it waits for. */
+  readonly below: readonly ToolCallRow[]
 }
 
 /**
@@ -23,7 +25,7 @@ export function isAtRest({ chat, due }: Pick<ChatLook, 'chat' | 'due'>): boolean
 
 /** What the rows say has happened, in the order in which it did: as much as events would have told. */
 export function historyOf(rows: RowsOfChat): LiveEvent[] {
-  const { look, queue } = rows
+  const { look, queue, below } = rows
   const transcript = rows.transcript.filter(isShown)
   const calls = new Map(
     transcript.flatMap(({ toolCalls }) => toolCalls.map((call) => [call.resultId ?? '', call] as const)),
@@ -32,6 +34,8 @@ export function historyOf(rows: RowsOfChat): LiveEvent[] {
   return [
     ...(look.chat.claimedBy === null ? [] : [{ type: 'run.started', turn: look.chat.turn } as const]),
     ...transcript.flatMap((message) => eventsOf(message, calls.get(message.id))),
+    ...below.filter(({ approval }) => approval === 'pending').flatMap(approvalOf),
+    ...below.flatMap(questionsOf),
     ...queue.map(({ id, content, steer }) => ({ type: 'queued', queuedId: id, content, steer }) as const),
     ...(end === null ? [] : [end]),
   ]
@@ -51,6 +55,7 @@ function eventsOf(message: TranscriptMessage, answered: ToolCallRow | undefined)
     ),
     ...toolCalls.flatMap(approvalOf),
     ...toolCalls.flatMap(questionsOf),
+    ...toolCalls.flatMap(subChatOf),
   ]
 }
 
@@ -71,6 +76,14 @@ function questionsOf(call: ToolCallRow): LiveEvent[] {
     message,
     fields,
   }))
+}
+
+function subChatOf(call: ToolCallRow): LiveEvent[] {
+  const { toolCallId, name } = call
+  const subChat = openSubChat(call)
+  return subChat === null
+    ? []
+    : [{ type: 'sub_chat.started', toolCallId, name, subChatId: subChat.id, agent: subChat.agent }]
 }
 
 /** How the last turn ended; null while it goes on, or where there was none. */

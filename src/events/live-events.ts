@@ -1,5 +1,6 @@
 import type { Cluster, Redis } from 'ioredis'
 import type { Database } from '../../models/database.ts'
+import { readCallsBelow } from '../../models/sub-chats.ts'
 import { lookAtChat, readLastTurn, readQueue, readTranscript } from '../../models/transcript.ts'
 import { errorFacts } from '../observability/error-facts.ts'
 import type { Observe } from '../observability/observation.ts'
@@ -68,5 +69,7 @@ async function readRows(db: Database, chatId: string, which: 'turn' | 'all') {
   const look = await lookAtChat(db, chatId)
   if (look === null) return null
   const transcript = await (which === 'all' ? readTranscript(db, chatId) : readLastTurn(db, chatId))
-  return { look, transcript, queue: look.queued.total > 0 ? await readQueue(db, chatId) : [] }
+  const open = transcript.flatMap(({ toolCalls }) => toolCalls.filter(({ resultId }) => resultId === null))
+  const below = (await readCallsBelow(db, open)).map(({ call }) => call)
+  return { look, transcript, below, queue: look.queued.total > 0 ? await readQueue(db, chatId) : [] }
 }

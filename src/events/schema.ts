@@ -51,6 +51,8 @@ const union = z.discriminatedUnion('type', [
     value: numberOrNull,
     total: numberOrNull,
   }),
+  z.object({ type: z.literal('sub_chat.started'), toolCallId: text, name: text, subChatId: text, agent: text }),
+  z.object({ type: z.literal('transferred'), agent: text }),
   z.object({ type: z.literal('tool.result'), toolCallId: text, name: text, outcome, content: text }),
   z.object({ type: z.literal('queued'), queuedId: text, content: textOrNull, steer: z.boolean() }),
   z.object({ type: z.literal('dequeued'), queuedId: text, messageId: text }),

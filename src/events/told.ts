@@ -149,6 +149,8 @@ function keyOf(event: ChatEvent): string | null {
       return `${event.type} ${event.toolCallId} ${event.key}`
     case 'tool.result':
       return `${event.type} ${event.toolCallId}`
+    case 'sub_chat.started':
+      return `${event.type} ${event.subChatId}`
     case 'queued':
     case 'dequeued':
     case 'unqueued':
@@ -156,6 +158,7 @@ function keyOf(event: ChatEvent): string | null {
     case 'text.delta':
     case 'thinking.delta':
     case 'tool.progress':
+    case 'transferred':
     case 'transcript.cut':
     case 'usage':
     case 'resync':

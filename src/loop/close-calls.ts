@@ -2,6 +2,7 @@ import type { ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
 import type { NewResult } from '../../models/turns.ts'
 import { interruptedCall } from '../tools/results.ts'
 import type { RunContext } from './run-context.ts'
+import { abandons } from './sub-chats.ts'
 import { toolMessage } from './tool-message.ts'
 
 /** 'Interrupted' results for calls that will never run. */
@@ -9,6 +10,7 @@ export function closingResults(run: RunContext, calls: readonly ToolCallRow[], r
   return calls.map((call) => ({
     callId: call.id,
     message: toolMessage(run, 'interrupted', interruptedCall(call.name, reason)),
+    ...abandons(call),
   }))
 }
 

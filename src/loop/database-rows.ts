@@ -8,7 +8,9 @@ import {
 } from '../../models/compaction.ts'
 import type { Database } from '../../models/database.ts'
 import { pauseToolCall, setApproval } from '../../models/pausing.ts'
+import { reportToParent } from '../../models/sub-chats.ts'
 import { lookAtChat, readQueue, readRecent, readRemembered, readToolCalls } from '../../models/transcript.ts'
+import { transferHeld } from '../../models/transferring.ts'
 import {
   closeToolCalls,
   commitAnswer,
@@ -38,6 +40,8 @@ export function databaseRows(db: Database, ttlMs: number): RowsPort {
     setApproval: (key, call) => setApproval(db, key, call),
     pauseToolCall: (key, pause) => pauseToolCall(db, key, pause),
     commitToolResult: (key, result) => commitToolResult(db, key, result),
+    reportToParent: (subChat, outcome) => reportToParent(db, subChat, outcome),
+    transfer: (key, transfer) => transferHeld(db, key, transfer),
     closeToolCalls: (key, results) => closeToolCalls(db, key, results),
     takeQueued: (key, take) => takeQueued(db, key, take),
     settleCancelled: (key, settled) => settleCancelled(db, key, settled),

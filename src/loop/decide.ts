@@ -1,4 +1,4 @@
-import type { ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
+import type { ToolCallRow, TranscriptMessage, Transfer } from '../../models/rows.ts'
 import type { ChatLook } from '../../models/transcript.ts'
 import { planCompaction } from './compaction-plan.ts'
 import { abandonedCalls, hasPendingWork, isWaiting, latestResponse, openCalls } from './transcript.ts'
@@ -8,6 +8,7 @@ import { abandonedCalls, hasPendingWork, isWaiting, latestResponse, openCalls } 
 //   a cancel of this turn waits, the turn has work      -> settle-cancelled
 //   open round, a call can make progress                -> run-tools
 //   open round, every call waits on something outside   -> park
+//   another agent is to go on                           -> transfer
 //   an answer is owed
 //     but the turn was cancelled and nothing is queued  -> rest
 //     but the turn was cancelled                        -> take-queued (all, starts a turn)
@@ -24,6 +25,7 @@ export type Move =
   | { readonly kind: 'settle-cancelled'; readonly open: readonly ToolCallRow[] }
   | { readonly kind: 'run-tools'; readonly message: TranscriptMessage; readonly calls: readonly ToolCallRow[] }
   | { readonly kind: 'park'; readonly waiting: readonly ToolCallRow[] }
+  | { readonly kind: 'transfer'; readonly to: Transfer }
   | { readonly kind: 'take-queued'; readonly which: 'steering' | 'all'; readonly startsTurn: boolean }
   | { readonly kind: 'stop-rounds'; readonly limit: number }
   /** `keep`: how many of the latest messages stay out of the summary. */
@@ -35,7 +37,10 @@ export type Move =
 
 /** The rows that a decision rests on. */
 export interface Snapshot extends Pick<ChatLook, 'queued'> {
-  readonly chat: Pick<ChatLook['chat'], 'turn' | 'cancelTurn' | 'cancelledTurn' | 'rounds' | 'compactions'>
+  readonly chat: Pick<
+    ChatLook['chat'],
+    'turn' | 'cancelTurn' | 'cancelledTurn' | 'rounds' | 'compactions' | 'transferTo'
+  >
   readonly transcript: readonly TranscriptMessage[]
 }
 
@@ -76,6 +81,8 @@ export function decide(snapshot: Snapshot, { roundLimit, reconsider, context }: 
     const calls = open.filter((call) => !isWaiting(call) || reconsider(call))
     return calls.length > 0 ? { kind: 'run-tools', message, calls } : { kind: 'park', waiting: open }
   }
+
+  if (chat.transferTo !== null) return { kind: 'transfer', to: chat.transferTo }
 
   const cancelled = chat.cancelledTurn === chat.turn
   if (pending && !cancelled) {

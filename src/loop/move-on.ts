@@ -15,6 +15,7 @@ import { runTools } from './run-tools.ts'
 import { settleCancelled } from './settle-cancelled.ts'
 import { takeQueued } from './take-queued.ts'
 import { openCalls } from './transcript.ts'
+import { transfer } from './transfer.ts'
 import { tellAnswered } from './turn-end.ts'
 
 export interface Moved {
@@ -50,6 +51,10 @@ export async function moveOn(run: RunContext): Promise<Moved> {
         if (unchanged > 1) return { ending: parkedEnding(run), produced }
         break
       }
+      case 'transfer':
+        if (!(await made(run, move.kind, () => transfer(run, move.to))))
+          return { ending: handedOver('complete'), produced }
+        continue
       case 'take-queued':
         if (move.startsTurn) await tellAnswered(run)
         if (!(await made(run, move.kind, () => takeQueued(run, move)))) await run.refresh()
@@ -114,7 +119,7 @@ function narrowed(run: RunContext, move: Move): Move {
   if (open.length > 0) throw pendingToolCalls(run.chat.id, open)
   // It asks whatever the transcript says, so a cancel ends it whatever the transcript says.
   if (run.chat.cancelTurn === run.chat.turn) return { kind: 'settle-cancelled', open: [] }
-  const asks = move.kind === 'generate' || move.kind === 'compact' || move.kind === 'stop-context'
+  const asks = ['generate', 'compact', 'stop-context', 'transfer'].includes(move.kind)
   return asks ? move : { kind: 'generate', abandoned: [] }
 }
 

@@ -1,9 +1,9 @@
 import type { NewPause } from '../../models/pausing.ts'
 import type { ToolCallRow } from '../../models/rows.ts'
-import { dueOf, newlyClosed, openRequests, pauseOf } from '../../models/waiting.ts'
+import { dueOf, newlyClosed, openRequests, openSubChat, pauseOf } from '../../models/waiting.ts'
 import { errorFacts } from '../observability/error-facts.ts'
 import { withinLimits } from '../tools/limit.ts'
-import { settledRequests } from '../tools/pausing.ts'
+import { type Pause, settledRequests } from '../tools/pausing.ts'
 import { errorText } from '../tools/results.ts'
 import { type Ending, parked } from './ending.ts'
 import { tellProgress } from './progress-reports.ts'
@@ -29,11 +29,17 @@ export function isDuePause(run: RunContext, call: ToolCallRow): boolean {
   const { task } = pauseOf(call)
   const now = run.ports.clock.now().getTime()
   const open = openRequests(call)
+  const subChat = openSubChat(call)
+  if (subChat !== null) return isPast(subChat.expiresAt, now)
   if (task !== undefined && open.length === 0) {
     if (run.consulted.has(call.id)) return false
     return run.order.by === 'caller' || Date.parse(task.nextPollAt) <= now
   }
-  return open.some(({ expiresAt }) => expiresAt !== null && Date.parse(expiresAt) <= now)
+  return open.some(({ expiresAt }) => isPast(expiresAt, now))
+}
+
+function isPast(time: string | null, now: number): boolean {
+  return time !== null && Date.parse(time) <= now
 }
 
 /** Settles the questions of a call that nobody answered in time. False = somebody did after all: look again. (E45) */
@@ -41,7 +47,7 @@ export async function expireQuestions(run: RunContext, call: ToolCallRow, reason
   const settled = settledRequests(call, run.ports.clock.now())
   if (settled === null) return true
   const seen = openRequests(call).map(({ key }) => key)
-  if (!(await pauseCall(run, call, settled, { reason, seen }))) return false
+  if (!(await pauseCall(run, call, { state: settled, subChat: null }, { reason, seen }))) return false
   for (const { key, answer } of newlyClosed(settled, seen)) {
     run.publish({ type: 'input.answered', toolCallId: call.toolCallId, key, declined: answer === undefined })
   }
@@ -52,10 +58,11 @@ export async function expireQuestions(run: RunContext, call: ToolCallRow, reason
 export async function pauseCall(
   run: RunContext,
   call: ToolCallRow,
-  state: ReturnType<typeof pauseOf>,
+  { state, subChat }: Pick<Pause, 'state' | 'subChat'>,
   expired?: NewPause['expired'],
 ): Promise<boolean> {
-  const pause = { id: call.id, state, ...(expired === undefined ? {} : { expired }) }
+  const also = { ...(expired === undefined ? {} : { expired }), ...(subChat === null ? {} : { subChat }) }
+  const pause = { id: call.id, state, ...also }
   const known = new Set(openRequests(call).map(({ key }) => key))
   run.fresh = false
   if (!(await run.ports.rows.pauseToolCall(run.claim, pause))) return false
@@ -70,13 +77,18 @@ export async function pauseCall(
     run.publish({ type: 'tool.progress', toolCallId, message: task.message, value: null, total: null })
     if (task.message !== null) await tellProgress(run, call, { message: task.message })
   }
+  if (subChat !== null) {
+    const { id: subChatId, agent } = subChat
+    run.publish({ type: 'sub_chat.started', toolCallId, name, subChatId, agent })
+    // A caller runs it itself, as the next thing. (E91)
+    if (run.order.by !== 'caller') await run.ports.bell.ring(subChatId, 'complete')
+  }
   return true
 }
 
 /** Whether a task took longer than it was given. */
 export function isTaskExpired(call: ToolCallRow, now: Date): boolean {
-  const expiresAt = pauseOf(call).task?.expiresAt ?? null
-  return expiresAt !== null && Date.parse(expiresAt) <= now.getTime()
+  return isPast(pauseOf(call).task?.expiresAt ?? null, now.getTime())
 }
 
 /** For a task that took longer than it was given. */

@@ -15,6 +15,7 @@ import type { Reconciled, Tool } from '../tools/tool.ts'
 import { isTaskExpired, taskExpired } from './paused-calls.ts'
 import { isExpired } from './reconsider.ts'
 import { chatOf, type RunContext } from './run-context.ts'
+import { subChatResult } from './sub-chats.ts'
 import { isRemembered } from './transcript.ts'
 
 /** What becomes of one open call in this round. */
@@ -48,7 +49,9 @@ export function requireTools(run: RunContext, calls: readonly ToolCallRow[]): vo
 }
 
 /** A call that is answered without its tool needs none; one that was never offered does where someone let it run. */
-function needsTool({ approval, malformedArguments, offered }: ToolCallRow): boolean {
+function needsTool(call: ToolCallRow): boolean {
+  const { approval, malformedArguments, offered } = call
+  if (pauseOf(call).subChat !== undefined) return false
   return approval !== 'denied' && malformedArguments === null && (offered || approval !== null)
 }
 
@@ -70,6 +73,8 @@ export async function planCall(
   if (typeof calls === 'number' && calls > 1 && call.position >= calls) {
     return { kind: 'answer', call, outcome: 'failed', content: tooManyCalls(call.name, calls) }
   }
+  const { subChat } = pauseOf(call)
+  if (subChat !== undefined) return { kind: 'answer', call, ...subChatResult(call.name, subChat) }
   const tool = run.configuration.tools.get(call.name)
   if (tool === undefined) {
     const content = unknownTool(call.name, [...run.configuration.tools.keys()])

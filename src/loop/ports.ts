@@ -1,10 +1,20 @@
 import type { ClaimKey, TakeFor, Untaken, WishAfter } from '../../models/claims.ts'
 import type { CompactWishAfter, MeasuredContext, NewSummary } from '../../models/compaction.ts'
 import type { FoundApproval, NewPause } from '../../models/pausing.ts'
-import type { Approval, Bell, Failure, QueuedMessageRow, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
+import type {
+  Approval,
+  Bell,
+  ChatRow,
+  Failure,
+  QueuedMessageRow,
+  ToolCallRow,
+  TranscriptMessage,
+} from '../../models/rows.ts'
 import type { ChatLook } from '../../models/transcript.ts'
+import type { NewTransfer } from '../../models/transferring.ts'
 import type { NewAnswer, NewMessage, NewResult } from '../../models/turns.ts'
 import type { NewUsage, UsageClosing } from '../../models/usages.ts'
+import type { SubChatOutcome } from '../../models/waiting.ts'
 import type { LiveEvent } from '../events/event.ts'
 
 // Everything outside itself that the loop touches. The real parts stand behind these in a running system; a simulator
@@ -49,6 +59,10 @@ export interface RowsPort {
   setApproval(key: ClaimKey, call: FoundApproval): Promise<boolean>
   pauseToolCall(key: ClaimKey, pause: NewPause): Promise<boolean>
   commitToolResult(key: ClaimKey, result: NewResult): Promise<boolean>
+  /** Tells the call that a sub-chat is for how it ended; false where it waits for that no longer. */
+  reportToParent(subChat: ChatRow, outcome: SubChatOutcome): Promise<boolean>
+  /** Makes the chat another agent's. `instructions`: the system messages that it is to have; left out, those that it has. */
+  transfer(key: ClaimKey, transfer: NewTransfer): Promise<void>
   closeToolCalls(key: ClaimKey, results: readonly NewResult[]): Promise<void>
   takeQueued(
     key: ClaimKey,

@@ -16,7 +16,7 @@ import type { ChatLook } from '../../models/transcript.ts'
 import type { NewMessage } from '../../models/turns.ts'
 import type { AttachmentConverter } from '../attachments/convert.ts'
 import type { BlobStore } from '../attachments/store.ts'
-import type { LiveEvent } from '../events/event.ts'
+import { isForRoot, type LiveEvent } from '../events/event.ts'
 import type { Instruments } from '../observability/instruments.ts'
 import type { RunFacts } from '../observability/observation.ts'
 import type { ModelClient } from '../providers/provider.ts'
@@ -136,8 +136,8 @@ export interface LoopPorts extends Instruments {
     readonly message: (row: MessageRow) => MessageRecord
     readonly queuedMessage: (row: QueuedMessageRow) => QueuedMessageRecord
   }
-  /** Whether this process has the agent of that name. */
-  hasAgent(name: string): boolean
+  /** The agent of that name; null where this process lacks it. */
+  agentNamed(name: string): Agent | null
   /** Whether a tool of the chat always asks for approval; false for one that this process lacks. */
   requiresApproval(chat: ChatRow, toolName: string): boolean
   /** Calls the hook of the chat's agent, if it has one. Never rejects, and returns within a bounded time. */
@@ -155,8 +155,8 @@ export class RunContext {
   readonly ports: LoopPorts
   readonly order: RunOrder
   readonly claim: HeldClaim
-  readonly configuration: Configuration
-  readonly hooks: RunHooks
+  configuration: Configuration
+  hooks: RunHooks
   readonly report: RunReport
   look: ChatLook
   transcript: TranscriptMessage[]
@@ -189,10 +189,7 @@ export class RunContext {
     this.order = order
     this.claim = claim
     this.configuration = configuration
-    const own = order.caller
-    this.hooks = new RunHooks([configuration.agent.hooks, ...(own === undefined ? [] : [own.hooks])], () =>
-      own === undefined ? ports.chatOf(this.chat) : own.chat,
-    )
+    this.hooks = this.#hooksOf(configuration)
     this.report = report
     this.look = rows.look
     this.transcript = rows.transcript
@@ -202,6 +199,21 @@ export class RunContext {
 
   get chat(): ChatRow {
     return this.look.chat
+  }
+
+  /** Goes on with what the chat comes down to now. */
+  async reconfigure(): Promise<void> {
+    this.configuration = await this.ports.configure(this.chat, this.order)
+    this.hooks = this.#hooksOf(this.configuration)
+    this.limits = undefined
+    this.consulted.clear()
+  }
+
+  #hooksOf({ agent }: Configuration): RunHooks {
+    const own = this.order.caller
+    return new RunHooks([agent.hooks, ...(own === undefined ? [] : [own.hooks])], () =>
+      own === undefined ? this.ports.chatOf(this.chat) : own.chat,
+    )
   }
 
   /** Reads the chat row again, and the open round where anything was recorded meanwhile. */
@@ -236,7 +248,10 @@ export class RunContext {
   }
 
   publish(event: LiveEvent): void {
-    this.ports.events.publish(this.chat.id, this.chat.claimToken, event)
+    const { id, claimToken, rootId } = this.chat
+    this.ports.events.publish(id, claimToken, event)
+    // From outside any run of that chat. (E91)
+    if (rootId !== null && isForRoot(event)) this.ports.events.publish(rootId, 0, event)
   }
 
   /** Tells viewers, once, that an earlier run's unfinished answer begins anew as this one. */

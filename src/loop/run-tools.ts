@@ -1,5 +1,5 @@
 import pLimit from 'p-limit'
-import type { ToolCallRow, ToolEncoding, ToolOutcome, TranscriptMessage } from '../../models/rows.ts'
+import type { ToolCallRow, ToolOutcome, TranscriptMessage } from '../../models/rows.ts'
 import { toValue } from '../../models/tool-call.ts'
 import { eventToolCall } from '../events/tool-call.ts'
 import { type ExecutionContext, executeTool } from '../tools/execute.ts'
@@ -11,6 +11,7 @@ import { type Plan, planCall, requireTools } from './plan-call.ts'
 import { ProgressReports } from './progress-reports.ts'
 import { timesRunning, withWarning } from './repetition.ts'
 import { chatOf, factsOf, type RunContext } from './run-context.ts'
+import { abandons, delegationOf } from './sub-chats.ts'
 import { answeredCall, executeObserved, namesOf } from './tool-ended.ts'
 import { toolMessage } from './tool-message.ts'
 
@@ -156,6 +157,7 @@ async function hookedExecution(
   const reports = new ProgressReports(run, call)
   const context: ExecutionContext = {
     chat: chatOf(run),
+    delegation: delegationOf(run),
     progress: (progress) => reports.add(progress),
     now: () => run.ports.clock.now(),
   }
@@ -174,7 +176,7 @@ async function hookedExecution(
 async function commitResult(
   run: RunContext,
   call: ToolCallRow,
-  result: { readonly outcome: ToolOutcome; readonly content: string; readonly encoding?: ToolEncoding },
+  result: Pick<ToolResult, 'content' | 'encoding' | 'transfer'> & { readonly outcome: ToolOutcome },
   bound: { approval?: 'denied' | 'approved' | 'remembered' | 'pending' },
 ): Promise<boolean> {
   const content = cutToLimit(wellFormed(result.content))
@@ -183,9 +185,14 @@ async function commitResult(
   const message = toolMessage(run, result.outcome, content, encoding)
   // The tool has done its work, so its result is stored whatever a hook says.
   const refusal = await rejectionOf(run.hooks.call('beforeMessage'))
-  const stored = await run.ports.rows.commitToolResult(run.claim, { callId: call.id, message, ...bound })
+  const abandoned = abandons(call)
+  const { transfer } = result
+  const also = { ...bound, ...abandoned, ...(transfer === undefined ? {} : { transfer }) }
+  const stored = await run.ports.rows.commitToolResult(run.claim, { callId: call.id, message, ...also })
   run.fresh = false
   if (!stored) return false
+  if (abandoned.abandons !== undefined) await run.ports.bell.ring(abandoned.abandons, 'complete')
+  if (transfer !== undefined) run.chat.transferTo = transfer
   call.resultId = message.id
   const appended = run.append(message)
   const { toolCallId, name } = call

@@ -1,5 +1,5 @@
 import type { Role, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
-import { openRequests, pauseOf } from '../../models/waiting.ts'
+import { openRequests, openSubChat, pauseOf } from '../../models/waiting.ts'
 
 // Readings of a transcript that every decision rests on. Pure: rows in, facts out.
 
@@ -87,12 +87,12 @@ export function isWaiting(call: ToolCallRow): boolean {
 }
 
 /**
- * A call waits on a task, or on a question that has no answer yet; once all of them have one it can go on. One that was denied
- * waits for nothing.
+ * A call waits on a sub-chat, on a task, or on a question that has no answer yet; once all of them have one it can go on. One that
+ * was denied waits for nothing.
  */
 export function isPaused(call: ToolCallRow): boolean {
   if (call.approval === 'denied') return false
-  return pauseOf(call).task !== undefined || openRequests(call).length > 0
+  return pauseOf(call).task !== undefined || openSubChat(call) !== null || openRequests(call).length > 0
 }
 
 /** A tool that was approved for the rest of the chat. */

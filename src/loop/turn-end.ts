@@ -1,5 +1,6 @@
 import type { Failure, TranscriptMessage } from '../../models/rows.ts'
 import { factsOf, type RunContext } from './run-context.ts'
+import { tellParent } from './sub-chats.ts'
 import { hasPendingWork, latestResponse } from './transcript.ts'
 
 // The agent is told of a turn's end while the chat is held, and the release records that it was. A process that dies in
@@ -11,6 +12,7 @@ export async function tellAnswered(run: RunContext): Promise<boolean> {
   if (endedTurn === turn || cancelledTurn === turn) return false
   const message = latestResponse(run.transcript) ?? (await summarisedResponse(run))
   if (message?.role !== 'assistant' || hasPendingWork(run.transcript)) return false
+  await tellParent(run.ports, run.chat, { kind: 'answered', content: message.content ?? '' })
   run.ports.observe({ type: 'turn.ended', ...factsOf(run), outcome: 'answered' })
   await run.ports.tellTurnEnd(run.chat, { kind: 'answered', turn, message })
   return true
@@ -23,6 +25,7 @@ async function summarisedResponse(run: RunContext): Promise<TranscriptMessage | 
 }
 
 export async function tellCancelled(run: RunContext): Promise<void> {
+  await tellParent(run.ports, run.chat, { kind: 'cancelled' })
   run.ports.observe({ type: 'turn.ended', ...factsOf(run), outcome: 'cancelled' })
   await run.ports.tellTurnEnd(run.chat, { kind: 'cancelled', turn: run.chat.turn })
 }
@@ -32,6 +35,7 @@ export async function tellFailed(
   failure: Failure | null,
 ): Promise<boolean> {
   if (failure === null) return false
+  await tellParent(ports, chat, { kind: 'failed', message: failure.message })
   ports.observe({ type: 'turn.ended', ...factsOf({ chat }), outcome: 'failed' })
   await ports.tellTurnEnd(chat, { kind: 'failed', turn: chat.turn, failure })
   return true

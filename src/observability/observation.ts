@@ -33,7 +33,7 @@ export type RunOutcome =
   | 'claim-lost'
   | 'chat-gone'
 
-export type MoveName = 'settle-cancelled' | 'run-tools' | 'take-queued' | 'generate' | 'compact'
+export type MoveName = 'settle-cancelled' | 'run-tools' | 'transfer' | 'take-queued' | 'generate' | 'compact'
 
 /** What a job came to; all but the last two are what it returns. */
 export type JobEnd =

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import type { Agent } from './agent.ts'
 import { checkDefinition, definitionLabel, LONGEST_TIMEOUT_MS } from './definition.ts'
 import { type ArgumentsOf, parametersOf, type ToolParameters } from './parameters.ts'
 import type { ApprovalResolver, CancelContext, OnInterrupted, PendingTask, Tool, ToolContext } from './tool.ts'
@@ -39,9 +40,18 @@ export interface ToolDefinition<S extends ToolParameters> {
   readonly approvalExpiresMs?: number | undefined
   /** What becomes of a call then: it is denied (default), or runs. */
   readonly onExpired?: 'deny' | 'approve' | undefined
+  /**
+   * Agents that it delegates or transfers to: they need not be given to `connect` beside it. Those that it names by text do. (E90)
+   */
+  readonly agents?: readonly Agent[] | undefined
 }
 
 const isFunction = (value: unknown): boolean => typeof value === 'function'
+
+function isAgent(value: unknown): boolean {
+  const { name, tools } = (value ?? {}) as Partial<Record<keyof Agent, unknown>>
+  return typeof name === 'string' && Array.isArray(tools)
+}
 
 const definitionSchema = z.strictObject(
   {
@@ -73,6 +83,9 @@ const definitionSchema = z.strictObject(
     cancelTask: z.custom(isFunction, 'must be a function').optional(),
     approvalExpiresMs: z.int('must be a whole number of ms').min(1, 'must be at least 1 ms').optional(),
     onExpired: z.enum(['deny', 'approve'], 'must be "deny" or "approve"').default('deny'),
+    agents: z
+      .array(z.custom<Agent>(isAgent, 'must be made by defineAgent'), { error: 'must be an array of agents' })
+      .default([]),
   },
   { error: (issue) => (issue.code === 'invalid_type' ? 'the definition must be an object' : undefined) },
 )
@@ -105,5 +118,6 @@ export function defineTool<S extends ToolParameters>(definition: ToolDefinition<
       : null,
     approvalExpiresMs: checked.approvalExpiresMs ?? null,
     onExpired: checked.onExpired,
+    agents: Object.freeze([...checked.agents]),
   })
 }

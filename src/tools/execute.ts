@@ -2,6 +2,7 @@ import { effectiveArguments } from '../../models/arguments-hash.ts'
 import type { ToolCallRow } from '../../models/rows.ts'
 import { pauseOf } from '../../models/waiting.ts'
 import { InputDeclinedError, ToolError } from '../errors.ts'
+import { type DelegationContext, delegate, TransferResult, transfer } from './delegating.ts'
 import { type Ending, type ToolTimers, throwIfAbandoned, withinLimits } from './limit.ts'
 import { Asking, Pause } from './pausing.ts'
 import {
@@ -21,6 +22,8 @@ const STOPPED = 'the turn was stopped'
 /** What one execution needs to know of the run around it. */
 export interface ExecutionContext {
   readonly chat: ToolContext['chat']
+  /** Whom it can delegate to. */
+  readonly delegation: DelegationContext
   /** Gets what the tool reports while the call is open. Must not throw. */
   progress(progress: ToolProgress): void
   now(): Date
@@ -77,7 +80,7 @@ export async function executeTool(
 function contextOf(
   tool: Tool,
   call: Readonly<ToolCallRow>,
-  { chat }: ExecutionContext,
+  { chat, delegation }: ExecutionContext,
   asking: Asking,
 ): Omit<ToolContext, 'signal' | 'progress'> {
   return {
@@ -86,6 +89,8 @@ function contextOf(
     idempotencyKey: call.id,
     ask: (options) => asking.ask(options),
     task: (options) => asking.task(options, tool.resume !== null),
+    delegate: (options) => delegate(call, options, delegation),
+    transfer: (options) => transfer(call, options, delegation),
   }
 }
 
@@ -119,11 +124,17 @@ function resultOfEnding(tool: Tool, ending: Ending<Entry>, signal: AbortSignal):
   const entry = ending.value
   if (entry.kind === 'refused') return { outcome: 'failed', content: invalidArguments(tool.name, entry.message) }
   // A turn that was stopped asks nobody any more.
-  if (entry.kind === 'paused' && !signal.aborted)
-    return { outcome: 'interrupted', content: '', pause: entry.pause.state }
+  if (entry.kind === 'paused' && !signal.aborted) return { outcome: 'interrupted', content: '', pause: entry.pause }
   if (entry.kind === 'stopped' || entry.kind === 'paused')
     return { outcome: 'interrupted', content: notStartedCall(tool.name, STOPPED) }
+  if (entry.value instanceof TransferResult) return transferred(entry.value, signal, tool)
   return { ...resultOf(entry.value), returned: entry.value }
+}
+
+/** A turn that was stopped goes on with nobody. */
+function transferred({ agent, inputs, message }: TransferResult, signal: AbortSignal, tool: Tool): ToolResult {
+  if (signal.aborted) return { outcome: 'interrupted', content: notStartedCall(tool.name, STOPPED) }
+  return { outcome: 'succeeded', content: message, encoding: 'text', returned: message, transfer: { agent, inputs } }
 }
 
 function resultOfThrow(tool: Tool, error: unknown, signal: AbortSignal): ToolResult {

@@ -1,17 +1,21 @@
 import * as z from 'zod'
 import type { JsonObject, ToolCallRow } from '../../models/rows.ts'
+import type { NewSubChat } from '../../models/sub-chats.ts'
 import { type InputField, type PauseState, pauseOf, type RequestState, type TaskState } from '../../models/waiting.ts'
 import { ArgumentError, ConfigurationError, InputDeclinedError } from '../errors.ts'
-import type { QuestionOptions, Task, TaskOptions } from './tool.ts'
+import type { Delegated, QuestionOptions, Task, TaskOptions } from './tool.ts'
 
-/** How a tool leaves its call to wait: thrown by `ask`, returned by `task`. */
-export class Pause implements Task {
+/** How a tool leaves its call to wait: thrown by `ask`, returned by `task` and `delegate`. */
+export class Pause implements Task, Delegated {
   readonly id: string
   readonly state: PauseState
+  /** The chat that is to be made along with it; null = none. */
+  readonly subChat: NewSubChat | null
 
-  constructor(id: string, state: PauseState) {
+  constructor(id: string, state: PauseState, subChat: NewSubChat | null = null) {
     this.id = id
     this.state = state
+    this.subChat = subChat
   }
 }
 
@@ -107,14 +111,16 @@ export class Asking {
   }
 }
 
-function parsed<S extends z.ZodType>(schema: S, given: unknown, what: string): z.output<S> {
+/** @throws {ArgumentError} that names what the tool called. */
+export function parsed<S extends z.ZodType>(schema: S, given: unknown, what: string): z.output<S> {
   const result = schema.safeParse(given)
   if (result.success) return result.data
   const problems = result.error.issues.map((issue) => `${issue.path.join('.') || what}: ${issue.message}`).join('; ')
   throw new ArgumentError(`The tool called ${what}() with what it does not take. ${problems}`)
 }
 
-function later(now: Date, ms: number | undefined): string | null {
+/** ISO 8601; null = never. */
+export function later(now: Date, ms: number | undefined): string | null {
   return ms === undefined ? null : new Date(now.getTime() + ms).toISOString()
 }
 

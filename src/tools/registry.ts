@@ -20,13 +20,20 @@ export function toolRegistry(agent: Agent | null, extraTools: readonly Tool[] = 
 }
 
 /**
- * The agents of this process, by name.
+ * The agents of this process, by name: those given, and those that their tools and the application's bring along.
  * @throws {ConfigurationError} that names every name that more than one agent has.
  */
-export function agentRegistry(agents: readonly Agent[]): ReadonlyMap<string, Agent> {
-  const clashes = repeated(agents.map((agent) => agent.name))
-  if (clashes.length > 0) {
-    throw new ConfigurationError(`More than one agent is named ${clashes.join(', ')}: rename all but one.`)
-  }
-  return new Map(agents.map((agent) => [agent.name, agent]))
+export function agentRegistry(given: readonly Agent[], extraTools: readonly Tool[] = []): ReadonlyMap<string, Agent> {
+  if (repeated(given.map(({ name }) => name)).length > 0) throw clash(given)
+  const agents = new Set(given)
+  // A set goes on to what is added to it meanwhile.
+  for (const { agents: brought } of extraTools) for (const agent of brought) agents.add(agent)
+  for (const { tools } of agents) for (const tool of tools) for (const agent of tool.agents) agents.add(agent)
+  if (repeated([...agents].map(({ name }) => name)).length > 0) throw clash([...agents])
+  return new Map([...agents].map((agent) => [agent.name, agent]))
+}
+
+function clash(agents: readonly Agent[]): ConfigurationError {
+  const names = repeated(agents.map(({ name }) => name))
+  return new ConfigurationError(`More than one agent is named ${names.join(', ')}: rename all but one.`)
 }

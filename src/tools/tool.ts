@@ -1,6 +1,8 @@
 import type { Owner } from '../../models/owner.ts'
-import type { Json, JsonObject, ToolCallRow, ToolEncoding } from '../../models/rows.ts'
-import type { InputField, PauseState } from '../../models/waiting.ts'
+import type { Json, JsonObject, ToolCallRow, ToolEncoding, Transfer } from '../../models/rows.ts'
+import type { InputField } from '../../models/waiting.ts'
+import type { Agent } from './agent.ts'
+import type { Pause } from './pausing.ts'
 
 /** What a tool is handed beside its arguments. */
 export interface ToolContext {
@@ -34,6 +36,55 @@ export interface ToolContext {
    * `resume` of the tool is called about every `pollMs` until it returns something else. (S99)
    */
   task(options: TaskOptions): Task
+  /**
+   * What a tool returns for work that another agent is to do: `return context.delegate({ agent, message })`. That agent answers the
+   * message in a chat of its own, run by any worker; the call waits, no worker is held, and the answer becomes its result, once. The
+   * chat is made when the tool returns this. (E90)
+   * @throws {ConfigurationError} for an agent that this process does not have, or a chat that has too many above it.
+   * @throws {ArgumentError} for other options, or inputs that the agent does not take.
+   */
+  delegate(options: DelegateOptions): Promise<Delegated>
+  /**
+   * What a tool returns for a conversation that another agent is to go on with: `return context.transfer({ agent })`. Once all calls of
+   * the round have their results that agent is the chat's, and answers in the same turn. (E97)
+   * @throws {ConfigurationError} for an agent that this process does not have.
+   * @throws {ArgumentError} for other options, or inputs that the agent does not take.
+   */
+  transfer(options: TransferOptions): Promise<Transferring>
+}
+
+/** Another agent for the chat. */
+export interface TransferOptions {
+  /** Who goes on. */
+  readonly agent: string | Pick<Agent, 'name'>
+  /** What its instructions are made with, in place of what the chat was given before. Default: nothing. */
+  readonly inputs?: JsonObject | null | undefined
+  /** What the call's result says, for the agent that goes on to read. Default: that it does. */
+  readonly message?: string | undefined
+}
+
+/** What `context.transfer()` made: to be returned by the tool. */
+export interface Transferring {
+  /** The name of the agent that goes on. */
+  readonly agent: string
+}
+
+/** Work for another agent. */
+export interface DelegateOptions {
+  /** Who does it. */
+  readonly agent: string | Pick<Agent, 'name'>
+  /** The first message of its chat. */
+  readonly message: string
+  /** What its instructions are made with. Default: nothing. */
+  readonly inputs?: JsonObject | null | undefined
+  /** How long it may take, in ms. Default: for ever. Then it is cancelled, and the model is told. */
+  readonly expiresMs?: number | undefined
+}
+
+/** What `context.delegate()` made: to be returned by the tool. */
+export interface Delegated {
+  /** The id of the chat in which the other agent answers. */
+  readonly id: string
 }
 
 /** A question of a tool. */
@@ -123,7 +174,9 @@ export type OnInterrupted =
   | 'fail'
   | 'ask'
   | ((
-      context: Omit<ToolContext, 'progress' | 'ask' | 'task'> & { readonly arguments: JsonObject },
+      context: Omit<ToolContext, 'progress' | 'ask' | 'task' | 'delegate' | 'transfer'> & {
+        readonly arguments: JsonObject
+      },
     ) => Promise<Reconciled> | Reconciled)
 
 /** True runs the call, false denies it, null or undefined leaves it waiting. Asked again at each run: it must be a read. */
@@ -160,6 +213,8 @@ export interface Tool {
   readonly approvalExpiresMs: number | null
   /** What becomes of a call then. */
   readonly onExpired: 'deny' | 'approve'
+  /** Agents that it delegates or transfers to: a process that has the tool has them. */
+  readonly agents: readonly Agent[]
 }
 
 /** What came of checking the arguments of a call. */
@@ -178,7 +233,7 @@ export type ValidatedArguments =
 /** What a call came to, ready to be stored as its result. */
 export type ToolResult = {
   /** Set when the call is to wait: no result is stored then. */
-  readonly pause?: PauseState
+  readonly pause?: Pause
   readonly outcome: 'succeeded' | 'failed' | 'interrupted'
   /** The text that the model gets. */
   readonly content: string
@@ -186,6 +241,8 @@ export type ToolResult = {
   readonly encoding?: ToolEncoding
   /** Set when the tool ended by itself: what it returned, or `{ error }` where it threw a `ToolError`. */
   readonly returned?: unknown
+  /** Set when another agent is to go on with the chat. */
+  readonly transfer?: Transfer
   /** Set when the run must end with this error once the result is stored. */
   readonly raise?: unknown
 }

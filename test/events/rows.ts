@@ -19,7 +19,7 @@ export function lookOf(chat: Partial<ChatRow> = {}): ChatLook {
     parentCallId: null,
     rootId: null,
     depth: 0,
-    handedTo: null,
+    transferTo: null,
     inputs: null,
     settings: {},
     nextPosition: 0,
@@ -88,6 +88,7 @@ export const rowsOf = (chat: Partial<ChatRow> = {}, transcript: readonly Transcr
   look: lookOf(chat),
   transcript,
   queue: [],
+  below: [],
 })
 
 /** A chat that somebody runs under this token, and of which nothing is stored yet but the question. */

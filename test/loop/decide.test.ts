@@ -292,7 +292,15 @@ describe('The next move', () => {
       for (const { when, transcript, chat, queued, reconsider, context, move } of cases) {
         it(`${when}: ${move} (R8)`, () => {
           const snapshot: Snapshot = {
-            chat: { turn: 7, cancelTurn: null, cancelledTurn: null, rounds: 0, compactions: 0, ...chat },
+            chat: {
+              turn: 7,
+              cancelTurn: null,
+              cancelledTurn: null,
+              rounds: 0,
+              compactions: 0,
+              transferTo: null,
+              ...chat,
+            },
             queued: queued ?? { steering: 0, total: 0 },
             transcript,
           }
@@ -310,7 +318,7 @@ describe('The next move', () => {
     const round = asks(done('a'), call('b'))
     const transcript = [user, round, tool, system]
     const snapshot = {
-      chat: { turn: 1, cancelTurn: null, cancelledTurn: null, rounds: 0, compactions: 0 },
+      chat: { turn: 1, cancelTurn: null, cancelledTurn: null, rounds: 0, compactions: 0, transferTo: null },
       queued: { steering: 0, total: 0 },
     }
     const move = decide({ ...snapshot, transcript }, { roundLimit: 3, reconsider: () => false, context: null })

@@ -57,7 +57,13 @@ function answers(tables: MemoryTables): Pick<RowsPort, 'commitAnswer' | 'takeQue
 
 type CallRows = Pick<
   RowsPort,
-  'startToolCall' | 'setApproval' | 'pauseToolCall' | 'commitToolResult' | 'closeToolCalls'
+  | 'startToolCall'
+  | 'setApproval'
+  | 'pauseToolCall'
+  | 'commitToolResult'
+  | 'reportToParent'
+  | 'transfer'
+  | 'closeToolCalls'
 >
 
 function calls(tables: MemoryTables): CallRows {
@@ -104,6 +110,9 @@ function calls(tables: MemoryTables): CallRows {
       answerCall(tables, key.chatId, result)
       return true
     },
+    // Chats in memory have no parents, and one agent.
+    reportToParent: async () => false,
+    transfer: async () => {},
     async closeToolCalls(key, results) {
       moved(fence(tables, key))
       for (const result of results) answerCall(tables, key.chatId, result)

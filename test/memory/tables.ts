@@ -142,7 +142,7 @@ const emptyChat: Omit<
   parentCallId: null,
   rootId: null,
   depth: 0,
-  handedTo: null,
+  transferTo: null,
   inputs: null,
   nextPosition: 0,
   nextQueuePosition: 0,

@@ -17,6 +17,8 @@ const CONTEXT = {
   progress: () => {},
   ask: async () => ({}),
   task: ({ id }: { id: string }) => ({ id }),
+  delegate: async () => ({ id: 'sub' }),
+  transfer: async () => ({ agent: 'other' }),
 }
 
 function toolWith(parameters: ToolParameters): Tool {

@@ -3,9 +3,20 @@ import * as z from 'zod'
 import type { JsonObject } from '../../models/rows.ts'
 import { ClaimLostError, ShutdownError, ToolError } from '../../src/errors.ts'
 import { defineTool } from '../../src/tools/define-tool.ts'
-import { executeTool } from '../../src/tools/execute.ts'
+import type { DelegationContext } from '../../src/tools/delegating.ts'
+import { type ExecutionContext, executeTool } from '../../src/tools/execute.ts'
 import type { StopReason, Tool, ToolContext, ToolProgress } from '../../src/tools/tool.ts'
 import { CHAT, deferred, errorFrom, storedCall } from './rows.ts'
+
+const nowhere: DelegationContext = {
+  agentNamed: () => null,
+  depth: 0,
+  owner: null,
+  newId: () => 'new',
+  now: () => new Date(),
+  isPassable: () => false,
+}
+const around: ExecutionContext = { chat: CHAT, delegation: nowhere, progress: () => {}, now: () => new Date() }
 
 type Work = (args: { n?: number | undefined }, context: ToolContext) => unknown
 
@@ -38,7 +49,7 @@ function execution(of: Tool, args: JsonObject = {}, malformed: string | null = n
       executeTool(
         of,
         storedCall({ arguments: args, malformedArguments: malformed }),
-        { chat: CHAT, progress: (report) => void progress.push(report), now: () => new Date() },
+        { ...around, progress: (report) => void progress.push(report) },
         { signal: controller.signal, timers },
       ),
   }
@@ -132,7 +143,7 @@ describe('executeTool', () => {
 
   it('keeps the limit with the timers of Node', async () => {
     const never = tool(() => new Promise(() => {}), { timeoutMs: 5 })
-    const context = { chat: CHAT, progress: () => {}, now: () => new Date() }
+    const context = around
     const result = await executeTool(never, storedCall(), context, { signal: new AbortController().signal })
     expect(result.outcome).to.equal('interrupted')
   })
@@ -254,7 +265,7 @@ describe('executeTool', () => {
     await executeTool(
       tool(() => 'x'),
       storedCall(),
-      { chat: CHAT, progress: () => {}, now: () => new Date() },
+      around,
       { signal },
     )
     expect(listeners).to.equal(0)

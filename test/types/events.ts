@@ -36,6 +36,10 @@ export function describe(event: ChatEvent): string {
       return event.key
     case 'tool.progress':
       return event.message ?? ''
+    case 'sub_chat.started':
+      return event.subChatId
+    case 'transferred':
+      return event.agent
     case 'tool.result':
       return event.content
     case 'queued':

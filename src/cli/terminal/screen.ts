@@ -146,6 +146,10 @@ function lineOf(event: ChatEvent): string | null {
       return `tool ${event.toolCall.name} ${detail(event.toolCall.arguments)}`
     case 'tool.progress':
       return `progress ${event.message ?? `${event.value ?? 0} of ${event.total ?? '?'}`}`
+    case 'sub_chat.started':
+      return `agent ${event.agent} works on it, in chat ${event.subChatId}`
+    case 'transferred':
+      return `agent ${event.agent} goes on`
     case 'tool.result':
       return `${event.outcome} ${event.name}: ${detail(event.content)}`
     case 'input.requested':

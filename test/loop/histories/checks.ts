@@ -57,6 +57,8 @@ function forbidden(move: Move, { open, last, queued, cancelled, stopped }: Facts
     case 'rest':
       if (queued.total > 0) return 'messages wait'
       return open.length === 0 && (!owed || stopped) ? null : 'the turn has work'
+    case 'transfer':
+      return 'there is one agent'
     case 'compact':
     case 'stop-context':
     case 'stop-rounds':

@@ -82,7 +82,7 @@ export class Stage {
       }),
       chatOf: () => null,
       records: noRecords,
-      hasAgent: () => true,
+      agentNamed: () => agent,
       requiresApproval: (_chat, name) => name === 'gated',
       tellTurnEnd: async () => {},
     }

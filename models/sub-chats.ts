@@ -1,0 +1,112 @@
+import type { Transaction } from 'sequelize'
+import { chatColumns, readRow, selectList, toolCallColumns } from './columns.ts'
+import type { Database } from './database.ts'
+import { lockChat } from './lock.ts'
+import { userMessage } from './new-message.ts'
+import type { ChatRow, JsonObject, ToolCallRow } from './rows.ts'
+import { insertChat, stageMessage } from './staging.ts'
+import { findToolCall, readToolCall } from './transcript.ts'
+import { openSubChat, pauseOf, type SubChatOutcome } from './waiting.ts'
+import { wakeUp } from './wishes.ts'
+
+// Chats in which another agent answers a tool call. Such a chat is one like any other, claimed, run and cancelled by itself; it knows
+// the call that it is for, and the call knows it. Parents are locked before their sub-chats, and never the other way round.
+
+/** A sub-chat to be made along with the pause of its call. */
+export interface NewSubChat {
+  readonly id: string
+  readonly agent: string
+  /** The first message. */
+  readonly messageId: string
+  readonly message: string
+  readonly inputs: JsonObject | null
+  /** The system message that its agent stores with its chats; null = none. */
+  readonly instructions: string | null
+}
+
+/** Makes the sub-chat of a call, wanted at once, in the transaction that holds its parent. */
+export async function insertSubChat(
+  db: Database,
+  { chatId, callId }: { readonly chatId: string; readonly callId: string },
+  subChat: NewSubChat,
+  transaction: Transaction,
+): Promise<void> {
+  const { id, agent, message, messageId, inputs, instructions } = subChat
+  const { chat: parent } = await lockChat(db, chatId, transaction)
+  const above = {
+    parentId: parent.id,
+    parentCallId: callId,
+    rootId: parent.rootId ?? parent.id,
+    depth: parent.depth + 1,
+  }
+  const row = { id, agent, model: null, provider: null, owner: parent.owner, settings: {}, inputs, ...above }
+  await insertChat(db, { row, named: null, instructions }, transaction)
+  await stageMessage(
+    db,
+    {
+      chatId: id,
+      message: { id: messageId, content: message, attachments: null },
+      want: true,
+      pending: {},
+      toMessage: (queued) => userMessage(id, queued.id, queued),
+    },
+    transaction,
+  )
+}
+
+/**
+ * Records in the call how its sub-chat ended, and wants the parent run. False = that is known already, or the call waits for it no
+ * longer: it was answered, or is gone. May be said any number of times.
+ */
+export async function reportToParent(
+  db: Database,
+  { id, parentId, parentCallId }: Pick<ChatRow, 'id' | 'parentId' | 'parentCallId'>,
+  outcome: SubChatOutcome,
+): Promise<boolean> {
+  if (parentId === null || parentCallId === null) return false
+  return db.transaction(async (transaction) => {
+    await lockChat(db, parentId, transaction)
+    const call = await findToolCall(db, parentId, parentCallId, transaction)
+    const subChat = call === null || call.resultId !== null ? null : openSubChat(call)
+    if (call === null || subChat === null || subChat.id !== id) return false
+    const state = { ...pauseOf(call), subChat: { ...subChat, outcome } }
+    await db.write(
+      `UPDATE ${db.tables.toolCalls} SET mcp_state = $state, updated_at = ${db.dialect.now} WHERE id = $id AND result_id IS NULL`,
+      { id: call.id, state: JSON.stringify(state) },
+      transaction,
+    )
+    await db.write(
+      `UPDATE ${db.tables.chats} SET ${wakeUp(db, true)}, updated_at = ${db.dialect.now} WHERE id = $parentId`,
+      { parentId },
+      transaction,
+    )
+    return true
+  })
+}
+
+/** An open call of a sub-chat. */
+export interface CallBelow {
+  readonly chat: ChatRow
+  readonly call: ToolCallRow
+}
+
+/** The open calls of the sub-chats that these calls wait for, and of theirs, level by level; nothing is read where none waits. */
+export async function readCallsBelow(db: Database, calls: readonly ToolCallRow[]): Promise<CallBelow[]> {
+  const found: CallBelow[] = []
+  for (let level = calls; ; ) {
+    const ids = level.flatMap((call) => openSubChat(call)?.id ?? [])
+    if (ids.length === 0) return found
+    const rows = await db.read(
+      `SELECT ${selectList(toolCallColumns, 't')}, ${selectList(chatColumns, 'c', 'chat_')} FROM ${db.tables.chats} c ` +
+        `JOIN ${db.tables.toolCalls} t ON t.chat_id = c.id AND t.result_id IS NULL WHERE c.id IN (${ids.map((_, at) => `$id${at}`).join(', ')}) ` +
+        'ORDER BY c.created_at, c.id, t.message_id, t.position',
+      Object.fromEntries(ids.map((id, at) => [`id${at}`, id])),
+    )
+    const below = rows.map((raw) => ({
+      call: readToolCall(db, raw),
+      chat: readRow(chatColumns, raw, db.dialect, 'chat_'),
+    }))
+    found.push(...below)
+    level = below.map(({ call }) => call)
+  }
+}

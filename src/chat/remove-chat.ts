@@ -1,0 +1,23 @@
+import { chatNotFound } from '../../models/claims.ts'
+import { deleteChat } from '../../models/deleting.ts'
+import { lookAtChat } from '../../models/transcript.ts'
+import { tellParent } from '../loop/sub-chats.ts'
+import type { ChatDependencies } from './chat-handle.ts'
+import { purgeFiles } from './stored-files.ts'
+
+/**
+ * Deletes a chat with all of its rows, its sub-chats, their files and their streams. A call that it is to answer is told first, or it would
+ * wait for ever.
+ * @throws {ChatNotFoundError} when there is no such chat.
+ */
+export async function removeChat(deps: ChatDependencies, id: string): Promise<void> {
+  const look = await lookAtChat(deps.db, id)
+  if (look === null) throw chatNotFound(id)
+  await tellParent(deps.ports, look.chat, { kind: 'cancelled' })
+  const { ids, digests } = await deleteChat(deps.db, id)
+  await purgeFiles(
+    deps,
+    digests.map((digest) => ({ digest })),
+  )
+  for (const gone of ids) await deps.ports.events.forget(gone)
+}
