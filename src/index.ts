@@ -38,6 +38,7 @@ export type {
   ToolOptions,
   ToolOutcome,
   TranscriptMessage,
+  Transfer,
   UsageOperation,
   UsageRow,
   UsageStatus,
@@ -60,6 +61,7 @@ export { type BlobStore, diskStore } from './attachments/store.ts'
 export type { AddedMessageInput } from './chat/added-message.ts'
 export { Approvals, type ApprovalsOptions, type ApprovalsPage, type PendingApproval } from './chat/approvals.ts'
 export { type AskLaterOptions, type AskOptions, Chat } from './chat/chat.ts'
+export type { TransferToOptions } from './chat/chat-agent.ts'
 export type {
   ApproveOptions,
   DecideOptions,
@@ -68,7 +70,6 @@ export type {
   WakeOptions,
 } from './chat/chat-decisions.ts'
 export type { EditOptions, RegenerateOptions } from './chat/chat-edits.ts'
-export type { TransferToOptions } from './chat/chat-agent.ts'
 export type { InTransaction } from './chat/chat-handle.ts'
 export type { ChatsListOptions, ChatsSearchOptions } from './chat/chat-lists.ts'
 export type { ModelChoice, ModelOptions, Protocol } from './chat/chat-model.ts'
@@ -133,7 +134,13 @@ export type {
 export type { BoardHandler, BoardOptions } from './server/board.ts'
 export { type ConnectOptions, Threadmill, type WorkerCounts } from './threadmill.ts'
 export type { Agent, Broadcast } from './tools/agent.ts'
-export { type AgentToolOptions, agentTool, type TransferToolOptions, transferTool } from './tools/agent-tools.ts'
+export {
+  type AgentQuestion,
+  type AgentToolOptions,
+  agentTool,
+  type TransferToolOptions,
+  transferTool,
+} from './tools/agent-tools.ts'
 export type { CompactionOptions, CompactOptions } from './tools/compaction-options.ts'
 export type { AgentDefinition } from './tools/define-agent.ts'
 export { defineTool, type ToolDefinition } from './tools/define-tool.ts'

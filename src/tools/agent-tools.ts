@@ -3,11 +3,17 @@ import type { JsonObject } from '../../models/rows.ts'
 import type { Agent } from './agent.ts'
 import { defineTool, type ToolDefinition } from './define-tool.ts'
 import type { ArgumentsOf, ToolParameters } from './parameters.ts'
+import type { StandardSchema } from './standard-schema.ts'
 import type { Tool, ToolContext } from './tool.ts'
 
 const question = z.object({ message: z.string().describe('What it is to do, with all that it needs to know.') })
 
-type Question = typeof question
+/** What a model passes to an agent unless that says otherwise. */
+export interface AgentQuestion {
+  /** The first message of the agent's chat. */
+  readonly message: string
+}
+
 /** What every tool can say of itself beside what it does. */
 type Common<S extends ToolParameters> = Pick<
   ToolDefinition<S>,
@@ -15,7 +21,7 @@ type Common<S extends ToolParameters> = Pick<
 >
 
 /** How an agent is offered as a tool. */
-export interface AgentToolOptions<S extends ToolParameters = Question> extends Common<S> {
+export interface AgentToolOptions<S extends ToolParameters = StandardSchema<AgentQuestion>> extends Common<S> {
   /** What the model calls it by. Default: the agent's name. */
   readonly name?: string | undefined
   /** What the model passes. Default: `{ message }`. */
@@ -33,7 +39,7 @@ export interface AgentToolOptions<S extends ToolParameters = Question> extends C
  * comes along with the tool; one that is named by text has to be given to `connect`. (E90)
  * @throws {ArgumentError} as `defineTool`.
  */
-export function agentTool<S extends ToolParameters = Question>(
+export function agentTool<S extends ToolParameters = StandardSchema<AgentQuestion>>(
   agent: Agent | string,
   options: AgentToolOptions<S>,
 ): Tool {
@@ -41,7 +47,7 @@ export function agentTool<S extends ToolParameters = Question>(
   return defineTool({
     ...common,
     name,
-    parameters: (parameters ?? question) as S,
+    parameters: (parameters ?? question) as ToolParameters as S,
     agents: typeof agent === 'string' ? [] : [agent],
     execute: (args, context) =>
       context.delegate({

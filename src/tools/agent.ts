@@ -1,10 +1,10 @@
+import type { JsonObject } from '../../models/rows.ts'
 import type { AttachmentConverter } from '../attachments/convert.ts'
 import type { ModelClient, Prices } from '../providers/provider.ts'
 import type { HookLists } from './hooks.ts'
 import type { RenderInstructions } from './instructions.ts'
-import type { Parameters } from './parameters.ts'
 import type { AgentSettings } from './settings.ts'
-import type { Tool } from './tool.ts'
+import type { Tool, ValidatedArguments } from './tool.ts'
 import type { OnTurnEnd } from './turn-end.ts'
 
 /** Which text of answers is published while it is made. */
@@ -25,7 +25,10 @@ export interface Agent extends AgentSettings {
   /** When a function's instructions are made: for each run, or once, to be stored with the chat. */
   readonly instructionsAt: 'run' | 'create'
   /** Reads what its chats are given; null = nothing. */
-  readonly inputs: Pick<Parameters, 'validate'> | null
+  readonly inputs: {
+    /** Never throws. */
+    validate(inputs: JsonObject): Promise<ValidatedArguments>
+  } | null
   /** The tools that its chats offer to the model. */
   readonly tools: readonly Tool[]
   /** False asks for whole answers instead of streams. */

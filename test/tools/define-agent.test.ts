@@ -26,6 +26,8 @@ describe('defineAgent', () => {
       provider: 'openai',
       client: null,
       instructions: null,
+      instructionsAt: 'run',
+      inputs: null,
       tools: [],
       temperature: null,
       maxOutputTokens: null,
@@ -94,7 +96,14 @@ describe('defineAgent', () => {
       onTurnEnd: null,
     }
     const agent = defineAgent(given)
-    expect(agent).to.deep.equal({ ...given, provider: 'house', concurrency: 1, converters: [] })
+    expect(agent).to.deep.equal({
+      ...given,
+      provider: 'house',
+      concurrency: 1,
+      converters: [],
+      instructionsAt: 'run',
+      inputs: null,
+    })
     expect(agent.tools[0]).to.equal(refund)
     expect(agent.client).to.equal(client)
   })
