@@ -1,4 +1,5 @@
 import type { Transaction } from 'sequelize'
+import { type ClaimKey, fence } from './claims.ts'
 import { chatColumns, readRow, selectList, toolCallColumns } from './columns.ts'
 import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
@@ -57,15 +58,19 @@ export async function insertSubChat(
 /**
  * Records in the call how its sub-chat ended, and wants the parent run. False = that is known already, or the call waits for it no
  * longer: it was answered, or is gone. May be said any number of times.
+ * @param key the claim of the run that says it; null = somebody who deletes the sub-chat.
+ * @throws {ClaimLostError} when that run does not hold the sub-chat any longer.
  */
 export async function reportToParent(
   db: Database,
   { id, parentId, parentCallId }: Pick<ChatRow, 'id' | 'parentId' | 'parentCallId'>,
   outcome: SubChatOutcome,
+  key: ClaimKey | null,
 ): Promise<boolean> {
   if (parentId === null || parentCallId === null) return false
   return db.transaction(async (transaction) => {
     await lockChat(db, parentId, transaction)
+    if (key !== null) await fence(db, transaction, key)
     const call = await findToolCall(db, parentId, parentCallId, transaction)
     const subChat = call === null || call.resultId !== null ? null : openSubChat(call)
     if (call === null || subChat === null || subChat.id !== id) return false

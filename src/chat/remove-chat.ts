@@ -13,7 +13,7 @@ import { purgeFiles } from './stored-files.ts'
 export async function removeChat(deps: ChatDependencies, id: string): Promise<void> {
   const look = await lookAtChat(deps.db, id)
   if (look === null) throw chatNotFound(id)
-  await tellParent(deps.ports, look.chat, { kind: 'cancelled' })
+  await tellParent({ ports: deps.ports, chat: look.chat, claim: null }, { kind: 'cancelled' })
   const { ids, digests } = await deleteChat(deps.db, id)
   await purgeFiles(
     deps,

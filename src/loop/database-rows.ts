@@ -40,7 +40,7 @@ export function databaseRows(db: Database, ttlMs: number): RowsPort {
     setApproval: (key, call) => setApproval(db, key, call),
     pauseToolCall: (key, pause) => pauseToolCall(db, key, pause),
     commitToolResult: (key, result) => commitToolResult(db, key, result),
-    reportToParent: (subChat, outcome) => reportToParent(db, subChat, outcome),
+    reportToParent: (subChat, outcome, key) => reportToParent(db, subChat, outcome, key),
     transfer: (key, transfer) => transferHeld(db, key, transfer),
     closeToolCalls: (key, results) => closeToolCalls(db, key, results),
     takeQueued: (key, take) => takeQueued(db, key, take),

@@ -60,7 +60,7 @@ export interface RowsPort {
   pauseToolCall(key: ClaimKey, pause: NewPause): Promise<boolean>
   commitToolResult(key: ClaimKey, result: NewResult): Promise<boolean>
   /** Tells the call that a sub-chat is for how it ended; false where it waits for that no longer. */
-  reportToParent(subChat: ChatRow, outcome: SubChatOutcome): Promise<boolean>
+  reportToParent(subChat: ChatRow, outcome: SubChatOutcome, key: ClaimKey | null): Promise<boolean>
   /** Makes the chat another agent's. `instructions`: the system messages that it is to have; left out, those that it has. */
   transfer(key: ClaimKey, transfer: NewTransfer): Promise<void>
   closeToolCalls(key: ClaimKey, results: readonly NewResult[]): Promise<void>

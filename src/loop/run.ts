@@ -167,9 +167,8 @@ async function fail(
     now: ports.clock.now(),
     random: ports.clock.random(),
   })
-  const turnEnded = await tellFailed({ ports, chat: look.chat }, ending.failure)
-  const released = await ports.rows.release(claim, { seen: look.chat.wantedSeq, ...ending, turnEnded })
-  if (!released) return lost()
+  const held = { ports, chat: look.chat, claim }
+  if (!(await releaseFailed(held, ending))) return lost()
   const retry = 'delayMs' in ending.wish ? { retryInMs: ending.wish.delayMs } : {}
   report.ended(failedOutcome(error, ending), { turn: look.chat.turn, error, ...retry })
   if (context !== null && (ending.failure !== null || ending.wish.kind === 'later')) {
@@ -186,6 +185,17 @@ async function fail(
     }
   }
   throw error
+}
+
+/** Tells of the failure and gives the chat back. False = another process holds it by now. */
+async function releaseFailed(run: Pick<RunContext, 'ports' | 'chat' | 'claim'>, ending: Ending): Promise<boolean> {
+  try {
+    const turnEnded = await tellFailed(run, ending.failure)
+    return await run.ports.rows.release(run.claim, { seen: run.chat.wantedSeq, ...ending, turnEnded })
+  } catch (error) {
+    if (error instanceof ClaimLostError) return false
+    throw error
+  }
 }
 
 function outcomeOf({ verb }: RunOrder, { ending, produced }: Moved): RunOutcome {

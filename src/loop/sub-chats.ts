@@ -1,3 +1,4 @@
+import type { ClaimKey } from '../../models/claims.ts'
 import type { ChatRow, ToolCallRow, ToolEncoding, ToolOutcome } from '../../models/rows.ts'
 import { openSubChat, type SubChatOutcome, type SubChatState } from '../../models/waiting.ts'
 import type { DelegationContext } from '../tools/delegating.ts'
@@ -43,11 +44,16 @@ export function abandons(call: ToolCallRow): { readonly abandons?: string } {
 /**
  * Tells the call that a sub-chat is for how it ended, before the sub-chat itself is given back: a process that dies in between is followed by
  * one that tells it again. Nothing to tell in any other chat. (E90)
+ * @param claim of the run that says so; null = of somebody who deletes the sub-chat.
+ * @throws {ClaimLostError} when that run does not hold the sub-chat any longer: what it says counts no more.
  */
-export async function tellParent(ports: LoopPorts, chat: ChatRow, outcome: SubChatOutcome): Promise<void> {
+export async function tellParent(
+  { ports, chat, claim }: { readonly ports: LoopPorts; readonly chat: ChatRow; readonly claim: ClaimKey | null },
+  outcome: SubChatOutcome,
+): Promise<void> {
   if (chat.parentId === null) return
   const told = outcome.kind === 'answered' ? { ...outcome, content: cutToLimit(outcome.content) } : outcome
-  if (await ports.rows.reportToParent(chat, told)) await ports.bell.ring(chat.parentId, 'complete')
+  if (await ports.rows.reportToParent(chat, told, claim)) await ports.bell.ring(chat.parentId, 'complete')
 }
 
 /** Whom the calls of a run can delegate to. */

@@ -12,7 +12,7 @@ export async function tellAnswered(run: RunContext): Promise<boolean> {
   if (endedTurn === turn || cancelledTurn === turn) return false
   const message = latestResponse(run.transcript) ?? (await summarisedResponse(run))
   if (message?.role !== 'assistant' || hasPendingWork(run.transcript)) return false
-  await tellParent(run.ports, run.chat, { kind: 'answered', content: message.content ?? '' })
+  await tellParent(run, { kind: 'answered', content: message.content ?? '' })
   run.ports.observe({ type: 'turn.ended', ...factsOf(run), outcome: 'answered' })
   await run.ports.tellTurnEnd(run.chat, { kind: 'answered', turn, message })
   return true
@@ -25,17 +25,17 @@ async function summarisedResponse(run: RunContext): Promise<TranscriptMessage | 
 }
 
 export async function tellCancelled(run: RunContext): Promise<void> {
-  await tellParent(run.ports, run.chat, { kind: 'cancelled' })
+  await tellParent(run, { kind: 'cancelled' })
   run.ports.observe({ type: 'turn.ended', ...factsOf(run), outcome: 'cancelled' })
   await run.ports.tellTurnEnd(run.chat, { kind: 'cancelled', turn: run.chat.turn })
 }
 
 export async function tellFailed(
-  { ports, chat }: { readonly ports: RunContext['ports']; readonly chat: RunContext['chat'] },
+  { ports, chat, claim }: Pick<RunContext, 'ports' | 'chat' | 'claim'>,
   failure: Failure | null,
 ): Promise<boolean> {
   if (failure === null) return false
-  await tellParent(ports, chat, { kind: 'failed', message: failure.message })
+  await tellParent({ ports, chat, claim }, { kind: 'failed', message: failure.message })
   ports.observe({ type: 'turn.ended', ...factsOf({ chat }), outcome: 'failed' })
   await ports.tellTurnEnd(chat, { kind: 'failed', turn: chat.turn, failure })
   return true

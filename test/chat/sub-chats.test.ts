@@ -18,9 +18,10 @@ import {
   toolCalls,
 } from '../../src/testing/index.ts'
 import { onEachDatabase } from '../support/databases.ts'
+import { beforeNext } from '../support/insides.ts'
 import { useBench } from '../support/mills.ts'
 import { until } from '../support/until.ts'
-import { chatRow, resultsById } from './support/rows.ts'
+import { change, chatRow, resultsById } from './support/rows.ts'
 import { call, freshId, freshName, recording } from './support/tools.ts'
 import { rejectionOf } from './support/watching.ts'
 
@@ -362,6 +363,26 @@ onEachDatabase('An agent as a tool', (kind) => {
     const strange = await (await bench.connect({ agents: [lost] })).chats.create({ agent: lost })
     expect(await rejectionOf(strange.ask('Where?'))).to.be.instanceOf(ConfigurationError)
     expect(await mill.models.Chat.count({ where: { parentId: strange.id } })).to.equal(0)
+  })
+
+  it('is told of by the run that holds its chat alone: one that lost it says nothing (E90)', async () => {
+    const { chat, mill, options, model } = await setUp({
+      root: [asks(), text('Found.')],
+      helper: [httpError(401, 'No such key.'), text('Here.')],
+    })
+    const other = await bench.connect(options)
+    // The claim lapses between the failure of the turn and the word of it.
+    beforeNext(mill, 'reportToParent', async () => {
+      await change(mill.models.Chat, (await only(chat)).id, { claimed_until: new Date(Date.now() - 1_000) })
+    })
+    await chat.ask('Where?')
+    expect([await chat.waiting(), await resultsById(chat)]).to.deep.equal([true, {}])
+    other.startWorkers()
+    await settled(chat)
+    expect((await chat.messages()).at(-1)?.content).to.equal('Found.')
+    expect(Object.values(await resultsById(chat))).to.deep.equal([{ content: 'Here.', outcome: 'succeeded' }])
+    expect(await (await only(chat)).failure()).to.equal(null)
+    expect(model.requests).to.have.length(4)
   })
 
   it('is offered to connect by the tools that ask it, and must not share a name with another (E90)', async () => {
