@@ -51,7 +51,7 @@ export async function pauseToolCall(db: Database, key: ClaimKey, pause: NewPause
       transaction,
     )
     if (rows === 1 && pause.subChat !== undefined) {
-      await insertSubChat(db, { chatId: key.chatId, callId: pause.id }, pause.subChat, transaction)
+      await insertSubChat(db, pause.id, pause.subChat, transaction)
     }
     if (rows === 1 && expired !== undefined) {
       for (const { key: requestKey, answer = null } of newlyClosed(state, expired.seen)) {

@@ -17,8 +17,7 @@ import { deleteQueued, insertMessages, type NewMessage } from './turns.ts'
 
 /** A chat to be made. */
 export interface NewChatRow {
-  readonly row: Pick<ChatRow, 'id' | 'agent' | 'model' | 'provider' | 'owner' | 'settings' | 'inputs'> &
-    Partial<Pick<ChatRow, 'parentId' | 'parentCallId' | 'rootId' | 'depth'>>
+  readonly row: Pick<ChatRow, 'id' | 'agent' | 'model' | 'provider' | 'owner' | 'settings' | 'inputs'>
   /** What is known of its model, for the model's row; null where it names none. */
   readonly named: NamedModel | null
   /** Its system message; null = none. */

@@ -1,12 +1,13 @@
 import type { Transaction } from 'sequelize'
+import { v7 as uuid } from 'uuid'
 import { type ClaimKey, fence } from './claims.ts'
 import { chatColumns, readRow, selectList, toolCallColumns } from './columns.ts'
 import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
-import { userMessage } from './new-message.ts'
+import { newMessage, userMessage } from './new-message.ts'
 import type { ChatRow, JsonObject, ToolCallRow } from './rows.ts'
-import { insertChat, stageMessage } from './staging.ts'
 import { findToolCall, readToolCall } from './transcript.ts'
+import { insertMessages } from './turns.ts'
 import { openSubChat, pauseOf, type SubChatOutcome } from './waiting.ts'
 import { wakeUp } from './wishes.ts'
 
@@ -23,36 +24,32 @@ export interface NewSubChat {
   readonly inputs: JsonObject | null
   /** The system message that its agent stores with its chats; null = none. */
   readonly instructions: string | null
+  /** Of the chat that the call belongs to. */
+  readonly parent: Pick<ChatRow, 'id' | 'owner' | 'rootId' | 'depth'>
 }
 
 /** Makes the sub-chat of a call, wanted at once, in the transaction that holds its parent. */
 export async function insertSubChat(
   db: Database,
-  { chatId, callId }: { readonly chatId: string; readonly callId: string },
+  callId: string,
   subChat: NewSubChat,
   transaction: Transaction,
 ): Promise<void> {
-  const { id, agent, message, messageId, inputs, instructions } = subChat
-  const { chat: parent } = await lockChat(db, chatId, transaction)
-  const above = {
-    parentId: parent.id,
-    parentCallId: callId,
-    rootId: parent.rootId ?? parent.id,
-    depth: parent.depth + 1,
+  const { id, agent, inputs, instructions, parent } = subChat
+  const system =
+    instructions === null ? [] : [newMessage({ id: uuid(), chatId: id, role: 'system', content: instructions })]
+  const messages = [...system, userMessage(id, subChat.messageId, { content: subChat.message, attachments: null })]
+  const now = new Date()
+  const row: Partial<ChatRow> = {
+    ...{ id, agent, inputs, owner: parent.owner, settings: {}, createdAt: now, updatedAt: now },
+    ...{ parentId: parent.id, parentCallId: callId, rootId: parent.rootId ?? parent.id, depth: parent.depth + 1 },
+    ...{ turn: 1, wantedSeq: 1, nextPosition: messages.length },
   }
-  const row = { id, agent, model: null, provider: null, owner: parent.owner, settings: {}, inputs, ...above }
-  await insertChat(db, { row, named: null, instructions }, transaction)
-  await stageMessage(
-    db,
-    {
-      chatId: id,
-      message: { id: messageId, content: message, attachments: null },
-      want: true,
-      pending: {},
-      toMessage: (queued) => userMessage(id, queued.id, queued),
-    },
+  await db.insert<ChatRow>(db.tables.chats, chatColumns, [row], {
     transaction,
-  )
+    computed: { wantedAt: () => db.dialect.now },
+  })
+  await insertMessages(db, messages, transaction)
 }
 
 /**

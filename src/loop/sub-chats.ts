@@ -60,8 +60,7 @@ export async function tellParent(
 export function delegationOf({ ports, chat }: Pick<RunContext, 'ports' | 'chat'>): DelegationContext {
   return {
     agentNamed: (name) => ports.agentNamed(name),
-    depth: chat.depth,
-    owner: chat.owner,
+    parent: { id: chat.id, owner: chat.owner, rootId: chat.rootId, depth: chat.depth },
     newId: () => ports.clock.newId(),
     now: () => ports.clock.now(),
     isPassable: isRetryable,

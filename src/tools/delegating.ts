@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { JsonObject, ToolCallRow } from '../../models/rows.ts'
+import type { ChatRow, JsonObject, ToolCallRow } from '../../models/rows.ts'
 import { pauseOf } from '../../models/waiting.ts'
 import { ArgumentError, ConfigurationError } from '../errors.ts'
 import type { Agent } from './agent.ts'
@@ -15,10 +15,8 @@ export const MOST_ABOVE = 8
 /** What a call that delegates or transfers needs of the run around it. */
 export interface DelegationContext {
   readonly agentNamed: (name: string) => Agent | null
-  /** How many chats the chat of the call has above it. */
-  readonly depth: number
-  /** What its sub-chat belongs to, as it is stored. */
-  readonly owner: string | null
+  /** The chat of the call. */
+  readonly parent: Pick<ChatRow, 'id' | 'owner' | 'rootId' | 'depth'>
   readonly newId: () => string
   readonly now: () => Date
   /** Errors of an agent's own functions that come out as they are. */
@@ -73,15 +71,18 @@ export async function delegate(
   context: DelegationContext,
 ): Promise<Pause> {
   const { agent: name, message, inputs = null, expiresMs } = parsed(delegateSchema, options, 'delegate')
+  const { parent } = context
   const agent = requireAgent(name, call, context)
-  requireRoom(name, call, context)
+  requireRoom(name, call, parent.depth)
   await takeInputs(agent, inputs, call)
   const id = context.newId()
-  const instructions = await storedInstructions(agent, { id, owner: context.owner, inputs }, context.isPassable)
+  const instructions = await storedInstructions(agent, { id, owner: parent.owner, inputs }, context.isPassable)
   const { requests } = pauseOf(call)
   const subChat = { id, agent: name, expiresAt: later(context.now(), expiresMs) }
   const state = { ...(requests === undefined ? {} : { requests }), subChat }
-  return new Pause(id, state, { id, agent: name, messageId: context.newId(), message, inputs, instructions })
+  return new Pause(id, state, {
+    ...{ id, agent: name, messageId: context.newId(), message, inputs, instructions, parent },
+  })
 }
 
 function requireAgent(name: string, { chatId, name: tool }: ToolCallRow, { agentNamed }: DelegationContext): Agent {
@@ -93,7 +94,7 @@ function requireAgent(name: string, { chatId, name: tool }: ToolCallRow, { agent
   )
 }
 
-function requireRoom(name: string, { chatId, name: tool }: ToolCallRow, { depth }: DelegationContext): void {
+function requireRoom(name: string, { chatId, name: tool }: ToolCallRow, depth: number): void {
   if (depth < MOST_ABOVE) return
   throw new ConfigurationError(
     `Tool ${tool} can't delegate to agent ${JSON.stringify(name)}: chat ${chatId} has ${MOST_ABOVE} chats above it already. Does an agent delegate to itself?`,

@@ -10,8 +10,7 @@ import { CHAT, deferred, errorFrom, storedCall } from './rows.ts'
 
 const nowhere: DelegationContext = {
   agentNamed: () => null,
-  depth: 0,
-  owner: null,
+  parent: { id: CHAT.id, owner: null, rootId: null, depth: 0 },
   newId: () => 'new',
   now: () => new Date(),
   isPassable: () => false,

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import * as z from 'zod'
-import { defineAgent, defineTool } from '../../src/index.ts'
+import { agentTool, defineAgent, defineTool } from '../../src/index.ts'
 import { text, toolCalls } from '../../src/testing/index.ts'
 import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
@@ -62,4 +62,38 @@ onEachDatabase('A tool turn in one run', (kind) => {
       expect(await chat.messages()).to.have.length(stored + 4)
     })
   }
+})
+
+onEachDatabase('A turn in which another agent is asked', (kind) => {
+  const bench = useBench(kind)
+
+  it('takes 60 SQL statements, three runs of two chats together (E90)', async () => {
+    const helper = defineAgent({ name: 'helper', instructions: 'helper' })
+    const asking = defineAgent({ name: 'asking', tools: [agentTool(helper, { description: 'Helps.' })] })
+    await bench.script(({ messages }) => {
+      if (messages[0]?.content === 'helper') return text('3')
+      const isAnswered = messages.at(-1)?.role === 'tool'
+      return isAnswered ? text('It is 3.') : toolCalls([{ name: 'helper', arguments: { message: '1 + 2' } }])
+    })
+    const statements: string[] = []
+    const mill = await bench.connect({
+      agents: [asking],
+      claimTtlMs: 45_000,
+      sweepEveryMs: 60_000,
+      observe: { onStatement: (sql) => statements.push(sql) },
+    })
+    const application = await bench.connect({ agents: [asking] })
+    const chat = await application.chats.create({ agent: asking })
+    await chat.askLater('1 + 2?')
+    const pool = mill.startWorkers({ complete: 2, runTools: 0, compact: 0 })
+    await pool.ready()
+    await until('chats that were put off are taken up', () => statements.some((sql) => /put_off > 0 OR/.test(sql)))
+    statements.length = 0
+    await application.jobs.complete.enqueue(chat)
+    await until('it is answered', async () => (await chat.isComplete()) && !(await chat.running()))
+    await pool.close()
+    const ofTheTurn = statements.filter((sql) => !/^SELECT id FROM \S+ WHERE id IN .* cancel_turn = turn$/.test(sql))
+    // A ring that comes twice finds nothing to do, by two statements.
+    expect(ofTheTurn.length, ofTheTurn.join('\n')).to.be.within(59, 62)
+  })
 })
