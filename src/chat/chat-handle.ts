@@ -74,7 +74,7 @@ export abstract class ChatHandle {
     this.pending = new PendingConfiguration(row)
   }
 
-  /** The name of the agent that the chat was made with, or null. */
+  /** The name of its agent, as of loading; null for a chat without one. */
   get agent(): string | null {
     return this.row.agent
   }
