@@ -7,6 +7,7 @@ import type {
   MessageRow,
   ModelRow,
   QueuedMessageRow,
+  ReceiptRow,
   ToolCallRow,
   UsageRow,
 } from './rows.ts'
@@ -133,6 +134,15 @@ export const queuedMessageColumns: Columns<QueuedMessageRow> = {
   owner: ['owner', 'json'],
   ownerKey: ['owner_key', 'text'],
   createdAt: ['created_at', 'time'],
+}
+
+export const receiptColumns: Columns<ReceiptRow> = {
+  id: ['id', 'text'],
+  chatId: ['chat_id', 'text'],
+  status: ['status', 'text'],
+  messageId: ['message_id', 'text'],
+  queuedAt: ['queued_at', 'time'],
+  settledAt: ['settled_at', 'time'],
 }
 
 export const decisionColumns: Columns<DecisionRow> = {

@@ -9,6 +9,7 @@ export interface Tables {
   readonly messages: string
   readonly toolCalls: string
   readonly queuedMessages: string
+  readonly receipts: string
   readonly decisions: string
   readonly models: string
   readonly blobs: string
@@ -62,6 +63,7 @@ export function tableNames(prefix: string): Tables {
     messages: `${prefix}messages`,
     toolCalls: `${prefix}tool_calls`,
     queuedMessages: `${prefix}queued_messages`,
+    receipts: `${prefix}receipts`,
     decisions: `${prefix}decisions`,
     models: `${prefix}models`,
     blobs: `${prefix}blobs`,

@@ -1,7 +1,6 @@
 import type { Model, ModelStatic, Sequelize } from 'sequelize'
-import { ReadOnlyModelError } from '../src/errors.ts'
 import { idColumn, idReference, jsonColumn, textColumn, timeColumn, wordColumn } from './attributes.ts'
-import { defineTable, plainModel } from './define.ts'
+import { defineTable, plainModel, refuseWrites } from './define.ts'
 import type { DecisionRow } from './rows.ts'
 
 /** A row of `decisions` as Sequelize gives it. Query it freely; Threadmill alone writes it. */
@@ -24,19 +23,6 @@ export function defineDecision(sequelize: Sequelize, tableName: string): ModelSt
     },
     { sequelize, name: 'Decision', tableName, own: undefined, updatedAt: false },
   )
-  for (const hook of [
-    'beforeSave',
-    'beforeBulkCreate',
-    'beforeBulkUpdate',
-    'beforeUpsert',
-    'beforeDestroy',
-    'beforeBulkDestroy',
-  ] as const) {
-    model.addHook(hook, 'readOnly', () => {
-      throw new ReadOnlyModelError(
-        'Decisions are a record of what was decided: nothing of it is changed. Query it as you like.',
-      )
-    })
-  }
+  refuseWrites(model, 'Decisions are a record of what was decided: nothing of it is changed. Query it as you like.')
   return model as ModelStatic<DecisionRecord>
 }

@@ -8,7 +8,7 @@ import {
   type Sequelize,
   Utils,
 } from 'sequelize'
-import { ConfigurationError } from '../src/errors.ts'
+import { ConfigurationError, ReadOnlyModelError } from '../src/errors.ts'
 
 /** What an application adds to one of the models. */
 export interface OwnParts {
@@ -23,6 +23,7 @@ interface Definition {
   readonly name: string
   readonly tableName: string
   readonly own: OwnParts | undefined
+  readonly createdAt?: false
   readonly updatedAt?: false
 }
 
@@ -35,7 +36,7 @@ export const plainModel = (): ModelStatic<Model> => class extends Model {}
  * @throws {ConfigurationError} when the application's own parts clash with ours.
  */
 export function defineTable(model: ModelStatic<Model>, ours: ModelAttributes, definition: Definition): void {
-  const { sequelize, name, tableName, own, updatedAt = 'updatedAt' } = definition
+  const { sequelize, name, tableName, own, createdAt = 'createdAt', updatedAt = 'updatedAt' } = definition
   const added = own?.attributes ?? {}
   const scopes = { ...own?.scopes }
   refuseClashes(model, ours, definition)
@@ -50,7 +51,7 @@ export function defineTable(model: ModelStatic<Model>, ours: ModelAttributes, de
     paranoid: false,
     version: false,
     freezeTableName: true,
-    createdAt: 'createdAt',
+    createdAt,
     updatedAt,
     deletedAt: false,
     omitNull: false,
@@ -58,6 +59,22 @@ export function defineTable(model: ModelStatic<Model>, ours: ModelAttributes, de
   })
   sequelize.modelManager.removeModel(model)
   Object.defineProperty(model, 'name', { value: name })
+}
+
+/** Has every write through a model throw {@link ReadOnlyModelError}: its rows are a record that nobody changes. */
+export function refuseWrites(model: ModelStatic<Model>, why: string): void {
+  for (const hook of [
+    'beforeSave',
+    'beforeBulkCreate',
+    'beforeBulkUpdate',
+    'beforeUpsert',
+    'beforeDestroy',
+    'beforeBulkDestroy',
+  ] as const) {
+    model.addHook(hook, 'readOnly', () => {
+      throw new ReadOnlyModelError(why)
+    })
+  }
 }
 
 function refuseClashes(model: ModelStatic<Model>, ours: ModelAttributes, { name, own }: Definition): void {

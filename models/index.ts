@@ -7,6 +7,7 @@ import type { OwnParts } from './define.ts'
 import { defineMessage, type MessageRecord } from './message.ts'
 import { defineModel, type ModelRecord } from './model.ts'
 import { defineQueuedMessage, type QueuedMessageRecord } from './queued-message.ts'
+import { defineReceipt, type ReceiptRecord } from './receipt.ts'
 import { defineToolCall, type ToolCallRecord } from './tool-call.ts'
 import { defineUsage, type UsageRecord } from './usage.ts'
 
@@ -20,6 +21,8 @@ export interface Models {
   readonly ToolCall: ModelStatic<ToolCallRecord>
   /** One row a user message that waits for its place in a transcript. */
   readonly QueuedMessage: ModelStatic<QueuedMessageRecord>
+  /** One row a message that left the queue, and what became of it. Read only. */
+  readonly Receipt: ModelStatic<ReceiptRecord>
   /** One row a model that some chat names. */
   readonly Model: ModelStatic<ModelRecord>
   /** One row a decision about a tool call, or an answer to a question of one. Read only. */
@@ -62,9 +65,11 @@ export function defineModels(sequelize: Sequelize, tablePrefix: string, extend: 
 
   const Decision = defineDecision(sequelize, tables.decisions)
 
+  const Receipt = defineReceipt(sequelize, tables.receipts)
+
   const Model = defineModel(sequelize, tables.models)
 
-  const models: Models = { Chat, Message, ToolCall, QueuedMessage, Usage, Decision, Model }
+  const models: Models = { Chat, Message, ToolCall, QueuedMessage, Receipt, Usage, Decision, Model }
   try {
     tie(models)
     associate(extend.Chat, Chat, models)
@@ -79,7 +84,7 @@ export function defineModels(sequelize: Sequelize, tablePrefix: string, extend: 
   return models
 }
 
-function tie({ Chat, Message, ToolCall, QueuedMessage, Usage, Decision, Model }: Models): void {
+function tie({ Chat, Message, ToolCall, QueuedMessage, Receipt, Usage, Decision, Model }: Models): void {
   Chat.hasMany(Message, { as: 'messages', foreignKey: 'chatId' })
   Message.belongsTo(Chat, { as: 'chat', foreignKey: 'chatId' })
   Message.hasMany(ToolCall, { as: 'toolCalls', foreignKey: 'messageId' })
@@ -88,6 +93,10 @@ function tie({ Chat, Message, ToolCall, QueuedMessage, Usage, Decision, Model }:
   ToolCall.belongsTo(Message, { as: 'result', foreignKey: 'resultId' })
   Chat.hasMany(QueuedMessage, { as: 'queuedMessages', foreignKey: 'chatId' })
   QueuedMessage.belongsTo(Chat, { as: 'chat', foreignKey: 'chatId' })
+  Chat.hasMany(Receipt, { as: 'receipts', foreignKey: 'chatId' })
+  Receipt.belongsTo(Chat, { as: 'chat', foreignKey: 'chatId' })
+  Receipt.belongsTo(Message, { as: 'message', foreignKey: 'messageId', constraints: false })
+  Message.hasOne(Receipt, { as: 'receipt', foreignKey: 'messageId', constraints: false })
   Model.hasMany(Chat, { as: 'chats', foreignKey: 'modelRowId', constraints: false })
   Chat.belongsTo(Model, { as: 'modelRow', foreignKey: 'modelRowId', constraints: false })
   Chat.hasMany(Decision, { as: 'decisions', foreignKey: 'chatId' })

@@ -5,6 +5,7 @@ import { queuedMessageColumns } from './columns.ts'
 import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
 import { isOwner, ownerKey } from './owner.ts'
+import { noteUnqueued } from './receipts.ts'
 import type { ChatRow, Json, QueuedMessageRow } from './rows.ts'
 import { wakeUp } from './wishes.ts'
 
@@ -65,7 +66,7 @@ export async function unqueueMessage(
 ): Promise<Unqueued> {
   await lockChat(db, chatId, transaction)
   const [raw] = await db.read(
-    `SELECT attachments FROM ${db.tables.queuedMessages} WHERE id = $id AND chat_id = $chatId`,
+    `SELECT attachments, created_at AS createdAt FROM ${db.tables.queuedMessages} WHERE id = $id AND chat_id = $chatId`,
     { id, chatId },
     transaction,
   )
@@ -74,8 +75,9 @@ export async function unqueueMessage(
     { id, chatId },
     transaction,
   )
-  if (rows === 0) return { removed: false, files: [] }
-  const files = raw?.attachments == null ? [] : (db.dialect.readJson(raw.attachments) as AttachmentValue[])
+  if (rows === 0 || raw === undefined) return { removed: false, files: [] }
+  await noteUnqueued(db, { id, chatId, createdAt: db.dialect.readTime(raw.createdAt) }, transaction)
+  const files = raw.attachments == null ? [] : (db.dialect.readJson(raw.attachments) as AttachmentValue[])
   await dropBlobs(db, files, transaction)
   return { removed: true, files }
 }

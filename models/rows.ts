@@ -4,6 +4,7 @@ import type { ChatSettings } from './setting-values.ts'
 export type * from './attachment-value.ts'
 export type * from './decision-row.ts'
 export type * from './model-row.ts'
+export type * from './receipt-row.ts'
 export type * from './setting-values.ts'
 
 /** A value that JSON can hold. */

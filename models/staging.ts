@@ -7,10 +7,11 @@ import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
 import { findOrCreateModel, type NamedModel } from './model-rows.ts'
 import { userMessage } from './new-message.ts'
-import { enqueueMessage } from './queue.ts'
+import { enqueueMessage, type Queueing } from './queue.ts'
+import { noteDelivered } from './receipts.ts'
 import type { ChatRow, MessageRow, QueuedMessageRow } from './rows.ts'
 import { type PendingSettings, savePending } from './settings.ts'
-import { readQueue } from './transcript.ts'
+import { type ChatLook, readQueue } from './transcript.ts'
 import { deleteQueued, insertMessages, type NewMessage } from './turns.ts'
 
 // What applications write without holding the chat: each locks the chat row first, then reads, then writes.
@@ -41,8 +42,9 @@ export async function insertChat(db: Database, chat: NewChatRow, transaction?: T
 }
 
 export type Staged =
-  | { readonly kind: 'staged'; readonly drained: readonly QueuedMessageRow[] }
-  /** Another process runs the chat: the message waits in the queue and starts the next turn. */
+  /** It stands in the transcript since `at`, behind what was drained from the queue. */
+  | { readonly kind: 'staged'; readonly drained: readonly QueuedMessageRow[]; readonly at: Date }
+  /** Another process runs the chat, or calls of its last answer are open: the message waits in the queue. */
   | { readonly kind: 'queued'; readonly queued: QueuedMessageRow }
 
 export interface Staging {
@@ -60,26 +62,33 @@ export interface Staging {
  * @throws {PendingToolCallsError} when the last answer's calls are open; nothing is written then.
  */
 export async function stageMessage(db: Database, staging: Staging, transaction: Transaction): Promise<Staged> {
-  const { chat, claimed, queued } = await lockChat(db, staging.chatId, transaction)
-  if (claimed) {
-    const row = await enqueueMessage(
-      db,
-      {
-        chatId: chat.id,
-        id: staging.message.id,
-        content: staging.message.content,
-        attachments: staging.message.attachments,
-        steer: false,
-        owner: null,
-        wake: true,
-      },
-      transaction,
-      chat,
-    )
-    await savePending(db, chat, staging.pending, transaction)
-    return { kind: 'queued', queued: row }
-  }
-  await refuseOpenRound(db, chat.id, transaction)
+  const look = await lockChat(db, staging.chatId, transaction)
+  if (look.claimed) return queueInstead(db, staging, { steer: false, owner: null, wake: true }, look.chat, transaction)
+  const open = await readOpenRound(db, staging.chatId, transaction)
+  if (open.length > 0) throw openRound(staging.chatId, open)
+  return stageNow(db, staging, look, transaction)
+}
+
+/** Queues a message that can't go into the transcript now, under the lock of the chat row. */
+export async function queueInstead(
+  db: Database,
+  { message, pending }: Pick<Staging, 'message' | 'pending'>,
+  how: Pick<Queueing, 'steer' | 'owner' | 'wake'>,
+  chat: ChatRow,
+  transaction: Transaction,
+): Promise<Staged> {
+  const queued = await enqueueMessage(db, { chatId: chat.id, ...message, ...how }, transaction, chat)
+  await savePending(db, chat, pending, transaction)
+  return { kind: 'queued', queued }
+}
+
+/** Adds the message, and what waits in the queue before it, to a chat that nobody runs and that has no open round. */
+export async function stageNow(
+  db: Database,
+  staging: Staging,
+  { chat, queued }: Pick<ChatLook, 'chat' | 'queued'>,
+  transaction: Transaction,
+): Promise<Staged> {
   await savePending(db, chat, staging.pending, transaction)
   const drained = queued.total === 0 ? [] : await readQueue(db, chat.id, transaction)
   await db.write(
@@ -89,14 +98,22 @@ export async function stageMessage(db: Database, staging: Staging, transaction: 
     transaction,
   )
   const message = userMessage(chat.id, staging.message.id, staging.message)
+  const taken = drained.map(staging.toMessage)
   await holdBlobs(db, message.attachments ?? [], transaction)
-  await insertMessages(db, [...drained.map(staging.toMessage), message], transaction)
+  await insertMessages(db, [...taken, message], transaction)
   await deleteQueued(db, drained, transaction)
-  return { kind: 'staged', drained }
+  await noteDelivered(db, drained, taken, transaction)
+  return { kind: 'staged', drained, at: message.createdAt }
 }
 
-/** The calls of the last answer that have no result. */
-async function readOpenRound(db: Database, chatId: string, transaction: Transaction) {
+/** A call of the last answer that has no result. */
+export interface OpenCall {
+  readonly name: string
+  readonly toolCallId: string
+}
+
+/** The calls without a result of the last answer, in the model's order; empty where no round is open. */
+export async function readOpenRound(db: Database, chatId: string, transaction: Transaction): Promise<OpenCall[]> {
   const { messages, toolCalls } = db.tables
   return db.read(
     `SELECT t.name AS name, t.tool_call_id AS toolCallId FROM ${toolCalls} t WHERE t.result_id IS NULL AND t.message_id = ` +
@@ -105,19 +122,13 @@ async function readOpenRound(db: Database, chatId: string, transaction: Transact
     { chatId },
     transaction,
   )
+  return open.map(({ name, toolCallId }) => ({ name: name as string, toolCallId: toolCallId as string }))
 }
 
-/** Whether calls of the last answer have no result. */
-export async function hasOpenRound(db: Database, chatId: string, transaction: Transaction): Promise<boolean> {
-  return (await readOpenRound(db, chatId, transaction)).length > 0
-}
-
-/** @throws {PendingToolCallsError} naming the tools whose calls have no result. */
-export async function refuseOpenRound(db: Database, chatId: string, transaction: Transaction): Promise<void> {
-  const open = await readOpenRound(db, chatId, transaction)
-  if (open.length === 0) return
+/** For a message that can't be added before these calls have their results. */
+export function openRound(chatId: string, open: readonly OpenCall[]): PendingToolCallsError {
   const calls = open.map((call) => `${call.name} (${call.toolCallId})`).join(', ')
-  throw new PendingToolCallsError(
+  return new PendingToolCallsError(
     `Chat ${chatId} waits for tool calls without a result: ${calls}. Approve or deny them, run complete(), then ask; ` +
       'or put the message in the queue.',
     { chatId },

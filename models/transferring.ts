@@ -4,7 +4,7 @@ import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
 import type { ChatSettings, Transfer } from './rows.ts'
 import { type Instruction, savePending } from './settings.ts'
-import { hasOpenRound } from './staging.ts'
+import { readOpenRound } from './staging.ts'
 import { wakeUp } from './wishes.ts'
 
 /** A chat that becomes another agent's. */
@@ -34,7 +34,7 @@ export async function transferChat(
   transaction: Transaction,
 ): Promise<'now' | 'later'> {
   const { claimed } = await lockChat(db, chatId, transaction)
-  if (!claimed && !(await hasOpenRound(db, chatId, transaction))) {
+  if (!claimed && (await readOpenRound(db, chatId, transaction)).length === 0) {
     await applyTransfer(db, chatId, transfer, transaction)
     return 'now'
   }

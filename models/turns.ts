@@ -4,6 +4,7 @@ import { cancelTurn } from './cancelling.ts'
 import { type ClaimKey, fence } from './claims.ts'
 import { messageColumns, toolCallColumns } from './columns.ts'
 import type { Database } from './database.ts'
+import { noteDelivered } from './receipts.ts'
 import type { Approval, MessageRow, QueuedMessageRow, ToolCallRow, Transfer } from './rows.ts'
 
 // Everything here is written by the run that holds the chat, each in one fenced transaction.
@@ -110,7 +111,7 @@ export async function closeToolCalls(db: Database, key: ClaimKey, results: reado
 }
 
 /**
- * Moves queued messages into the transcript. False = one of them was unqueued meanwhile, or the turn was cancelled:
+ * Moves queued messages into the transcript, `messages` in the order of `queued`. False = one of them was unqueued meanwhile, or the turn was cancelled:
  * look again, nothing was moved.
  */
 export async function takeQueued(
@@ -132,6 +133,7 @@ export async function takeQueued(
       if (!passed) throw new NotApplied()
       if ((await deleteQueued(db, take.queued, transaction)) !== take.queued.length) throw new NotApplied()
       await insertMessages(db, take.messages, transaction)
+      await noteDelivered(db, take.queued, take.messages, transaction)
     })
     return true
   } catch (error) {

@@ -8,6 +8,7 @@ import { waits } from './0007-waits.ts'
 import { modelRows } from './0008-models.ts'
 import { attachments } from './0009-attachments.ts'
 import { owners } from './0010-owners.ts'
+import { receipts } from './0011-receipts.ts'
 import { agents } from './0012-agents.ts'
 import type { Migration } from './migration.ts'
 
@@ -25,5 +26,6 @@ export const migrations: readonly Migration[] = [
   modelRows,
   attachments,
   owners,
+  receipts,
   agents,
 ]

@@ -58,7 +58,7 @@ onEachDatabase('The queue beside a run', (kind) => {
     expect(await seen.queuedMessages()).to.eql([])
   })
 
-  it('gives each message either to unqueue or to the transcript, in a thousand races (S29)', async function () {
+  it('gives each message, and its receipt, either to unqueue or to the transcript, in a thousand races (S29, E70)', async function () {
     this.timeout(180_000)
     worker = await bench.connect({ agents: [agent] })
     web = await bench.connect({ agents: [agent] })
@@ -108,6 +108,9 @@ onEachDatabase('The queue beside a run', (kind) => {
       }
       const expected = queue.map(({ id }) => id).filter((id) => !removed.has(id))
       expect(await users(await web.chats.find(chatId))).to.eql(expected)
+      const receipts = await web.models.Receipt.findAll({ where: { chatId } })
+      const settled = new Map(receipts.map((receipt) => [receipt.id, receipt.status]))
+      expect(settled).to.eql(new Map(queue.map(({ id }) => [id, removed.has(id) ? 'unqueued' : 'delivered'])))
       expect(await readQueue(db, chatId)).to.eql([])
       unqueued += removed.size
     }

@@ -26,7 +26,7 @@ export function stage(tables: MemoryTables, chatId: string, { id, content }: { i
   tables.unqueue(drained.map((row) => row.id))
   const taken = drained.map((row) => userMessage(chatId, row.id, row))
   tables.append(chatId, [...taken, userMessage(chatId, id, { content, attachments: null })])
-  return { kind: 'staged', drained }
+  return { kind: 'staged', drained, at: tables.now() }
 }
 
 /** Puts a message in the queue, and wants the chat run. */
