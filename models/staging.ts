@@ -115,7 +115,7 @@ export interface OpenCall {
 /** The calls without a result of the last answer, in the model's order; empty where no round is open. */
 export async function readOpenRound(db: Database, chatId: string, transaction: Transaction): Promise<OpenCall[]> {
   const { messages, toolCalls } = db.tables
-  return db.read(
+  const open = await db.read(
     `SELECT t.name AS name, t.tool_call_id AS toolCallId FROM ${toolCalls} t WHERE t.result_id IS NULL AND t.message_id = ` +
       `(SELECT m.id FROM ${messages} m WHERE m.chat_id = $chatId AND m.role NOT IN ('system', 'tool') AND m.summary_through IS NULL ` +
       'ORDER BY m.position DESC LIMIT 1) ORDER BY t.position',

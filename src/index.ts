@@ -10,7 +10,9 @@ export type { ModelRecord } from '../models/model.ts'
 export type { ChatState } from '../models/overview.ts'
 export { type Owner, ownerKey } from '../models/owner.ts'
 export type { UsageTotal } from '../models/owner-totals.ts'
+export type { WhileRunning } from '../models/posting.ts'
 export type { QueuedMessageRecord } from '../models/queued-message.ts'
+export type { ReceiptRecord } from '../models/receipt.ts'
 export type {
   Approval,
   AttachmentValue,
@@ -31,6 +33,8 @@ export type {
   ModelRow,
   OutputSchema,
   QueuedMessageRow,
+  ReceiptRow,
+  ReceiptStatus,
   Role,
   ThinkingSettings,
   ToolCallRow,
@@ -60,7 +64,7 @@ export type { AttachmentData, AttachmentSource } from './attachments/source.ts'
 export { type BlobStore, diskStore } from './attachments/store.ts'
 export type { AddedMessageInput } from './chat/added-message.ts'
 export { Approvals, type ApprovalsOptions, type ApprovalsPage, type PendingApproval } from './chat/approvals.ts'
-export { type AskLaterOptions, type AskOptions, Chat } from './chat/chat.ts'
+export { Chat } from './chat/chat.ts'
 export type { TransferToOptions } from './chat/chat-agent.ts'
 export type {
   ApproveOptions,
@@ -73,6 +77,7 @@ export type { EditOptions, RegenerateOptions } from './chat/chat-edits.ts'
 export type { InTransaction } from './chat/chat-handle.ts'
 export type { ChatsListOptions, ChatsSearchOptions } from './chat/chat-lists.ts'
 export type { ModelChoice, ModelOptions, Protocol } from './chat/chat-model.ts'
+export type { AskLaterOptions, AskOptions } from './chat/chat-posts.ts'
 export type { QueueOptions } from './chat/chat-requests.ts'
 export type {
   FallbackArguments,
@@ -90,6 +95,8 @@ export type { AddedValue } from './chat/message-inputs.ts'
 export type { MessagesPage, PageOptions, SearchOptions } from './chat/message-pages.ts'
 export type { TranscriptValue } from './chat/message-values.ts'
 export type { InputRequest, PendingTaskOfChat } from './chat/pending.ts'
+export type { PostOptions } from './chat/post-options.ts'
+export type { Receipt } from './chat/receipt.ts'
 export type { WithAttachments } from './chat/stored-files.ts'
 export { defineAgent } from './chat/turn-ends.ts'
 export { Usages, type UsageTotalOptions } from './chat/usages.ts'

@@ -1,6 +1,7 @@
 import { type Cut, type CutOutcome, cutTranscript } from '../../models/cutting.ts'
 import { ArgumentError, CancelledError, ChatRunningError } from '../errors.ts'
-import { ChatRequests, requireText } from './chat-requests.ts'
+import { ChatPosts } from './chat-posts.ts'
+import { requireText } from './chat-requests.ts'
 import { removeChat } from './remove-chat.ts'
 import { purgeFiles } from './stored-files.ts'
 
@@ -22,7 +23,7 @@ const LOOK_MS = 100
 const WAIT_MS = 60_000
 
 /** What takes parts of a chat away, or all of it. */
-export abstract class ChatEdits extends ChatRequests {
+export abstract class ChatEdits extends ChatPosts {
   /** Runs the loop. */
   abstract complete(): Promise<unknown>
 

@@ -1,13 +1,8 @@
-import { v7 as uuid } from 'uuid'
 import { type AddedMessage, addMessage } from '../../models/adding.ts'
 import { chatNotFound } from '../../models/claims.ts'
-import { recordOf } from '../../models/index.ts'
 import { lockChat } from '../../models/lock.ts'
 import type { MessageRecord } from '../../models/message.ts'
-import { userMessage } from '../../models/new-message.ts'
-import type { QueuedMessageRow } from '../../models/rows.ts'
 import { markBoundary, savePending } from '../../models/settings.ts'
-import { type Staged, stageMessage } from '../../models/staging.ts'
 import { lookAtChat } from '../../models/transcript.ts'
 import { openSubChat } from '../../models/waiting.ts'
 import { ArgumentError, MissingAgentError } from '../errors.ts'
@@ -18,21 +13,11 @@ import { latestMessage, openCalls } from '../loop/transcript.ts'
 import { type CompactOptions, compactOptions, problemsOf } from '../tools/compaction-options.ts'
 import { type AddedMessageInput, messageToAdd } from './added-message.ts'
 import { ChatEdits } from './chat-edits.ts'
-import type { InTransaction } from './chat-handle.ts'
-import { requireText } from './chat-requests.ts'
+import type { AskOptions } from './chat-posts.ts'
 import { LlmChat } from './llm-chat.ts'
 import { asMessage, type Message } from './message.ts'
 import { type AddedValue, inputsOf, isValues } from './message-inputs.ts'
 import { type StoredFiles, type WithAttachments, withStoredFiles } from './stored-files.ts'
-
-/** What goes with a question. */
-export interface AskOptions extends WithAttachments {
-  /** Also ask for the chat to be run by a worker, as `jobs.complete.enqueue` does. */
-  readonly enqueue?: boolean
-}
-
-/** What goes with a question that is answered later. */
-export interface AskLaterOptions extends AskOptions, InTransaction {}
 
 /**
  * One conversation. The object is a handle: what it says is read from the database each time, except `id`, `agent`,
@@ -72,44 +57,6 @@ export class Chat extends ChatEdits {
     }
     await this.askLater(text, options)
     return this.complete(onChunk)
-  }
-
-  /**
-   * Adds a user message as {@link ask} does, without running anything. (S52)
-   * @throws {PendingToolCallsError} while the last answer's calls are open; nothing is written then. (S42)
-   * @throws {ArgumentError} for a text that no message has, or a transaction that can't be joined.
-   */
-  async askLater(text: string | null, options: AskLaterOptions = {}): Promise<this> {
-    requireText(text, this.id, options.attachments)
-    return withStoredFiles(this.deps, options.attachments, options.transaction, (files) =>
-      this.#stage(text, files, options),
-    )
-  }
-
-  async #stage(content: string | null, { attachments, keep }: StoredFiles, options: AskLaterOptions): Promise<this> {
-    const messageId = uuid()
-    const messageIds = new Map<string, string>()
-    const staged = await this.storePending(async (pending, transaction) => {
-      const staging = {
-        chatId: this.id,
-        message: { id: messageId, content, attachments },
-        want: options.enqueue === true,
-        pending,
-        toMessage: (queued: QueuedMessageRow) => {
-          const id = messageIds.get(queued.id) ?? uuid()
-          messageIds.set(queued.id, id)
-          return userMessage(this.id, id, queued)
-        },
-      }
-      const done = await stageMessage(this.deps.db, staging, transaction)
-      await keep()
-      return done
-    }, options.transaction)
-    await this.afterwards(options.transaction, async () => {
-      await this.#tellStaged(staged, messageIds)
-      if (staged.kind === 'queued' || options.enqueue === true) await this.deps.ports.bell.ring(this.id, 'complete')
-    })
-    return this
   }
 
   /**
@@ -270,25 +217,6 @@ export class Chat extends ChatEdits {
       await keep()
       return last
     })
-  }
-
-  async #tellStaged(staged: Staged, messageIds: ReadonlyMap<string, string>): Promise<void> {
-    const { publish, models } = this.deps
-    if (staged.kind === 'queued') {
-      const { id, content, steer } = staged.queued
-      publish(this.id, { type: 'queued', queuedId: id, content, steer })
-      if (this.hasHooks('afterQueue'))
-        await this.callHooks('afterQueue', recordOf(models.QueuedMessage, staged.queued), this)
-      return
-    }
-    for (const { id } of staged.drained) {
-      publish(this.id, { type: 'dequeued', queuedId: id, messageId: messageIds.get(id) ?? '' })
-    }
-    if (!this.hasHooks('afterDequeue')) return
-    for (const queued of staged.drained) {
-      const message = await models.Message.findByPk(messageIds.get(queued.id) ?? '', { useMaster: true })
-      if (message !== null) await this.callHooks('afterDequeue', message, recordOf(models.QueuedMessage, queued), this)
-    }
   }
 }
 

@@ -1,5 +1,6 @@
 import type { AddedMessageInput } from './added-message.ts'
-import type { AskOptions, Chat } from './chat.ts'
+import type { Chat } from './chat.ts'
+import type { AskOptions } from './chat-posts.ts'
 import type { Message } from './message.ts'
 
 /**

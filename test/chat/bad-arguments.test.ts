@@ -20,6 +20,20 @@ const table: Readonly<Record<string, readonly (readonly unknown[])[]>> = {
   'Chat.ask': [...one(texts), ['x', { attachments: 7 }], ['x', { transaction: {} }]],
   'Chat.askLater': [...one(texts), ['x', { attachments: 'no/such/file' }], ['x', { transaction: {} }]],
   'Chat.queue': [...one(texts), ['x', { attachments: { data: 7 } }]],
+  'Chat.post': [
+    ...one(texts),
+    ...[
+      null,
+      7,
+      { whileRunning: 'wait' },
+      { steer: true },
+      { wake: 'no' },
+      { owner: () => 'anna' },
+      { transaction: {} },
+    ].map((options) => ['x', options]),
+    ['x', { attachments: 7 }],
+  ],
+  'Chat.receipt': one([null, undefined, 7, {}, { id: 7 }]),
   'Chat.addMessage': one([
     null,
     undefined,
