@@ -125,6 +125,21 @@ onEachDatabase('A message that is posted', (kind) => {
     expect(events.map(({ type }) => type)).to.deep.equal(['queued', 'queued', 'dequeued', 'dequeued'])
   })
 
+  it('while an answer streams is not let in behind the question, or refused (E73, E74)', async () => {
+    const first = gate(text('answer'))
+    const { run, web } = await both([first, text('next answer')])
+    const running = run.ask('question')
+    await first.reached
+    expect((await web.post('queued')).status).to.equal('waiting')
+    expect((await web.post('steers', { whileRunning: 'steer' })).status).to.equal('waiting')
+    const refused = await errorFrom(() => web.post('refused', { whileRunning: 'reject' }))
+    expect(refused).to.be.instanceOf(ChatRunningError)
+    first.release()
+    expect((await running)?.content).to.equal('next answer')
+    expect(await spoken(web)).to.deep.equal(['question', 'assistant', 'queued', 'steers', 'assistant'])
+    expect(asked(1)).to.deep.equal(['question', 'queued', 'steers'])
+  })
+
   it('while the chat waits for a decision waits for the end of the round (E73)', async () => {
     const { run, web, runs } = await both([toolCalls([call('wipe', freshId())]), text('answer'), text('next answer')])
     await run.ask('question')
