@@ -91,7 +91,7 @@ onEachDatabase('Messages that come at a bad time', (kind) => {
     expect(bench.model.requests.every(({ ended }) => ended === 'answered')).to.equal(true)
   })
 
-  it('keeps a steering message that was read when its process is killed, and answers it (B58)', async function () {
+  it('keeps a steering message that was read when its process is killed, and answers it (B58, E70)', async function () {
     this.timeout(120_000)
     const directory = await mkdtemp(join(tmpdir(), 'threadmill-steering-'))
     try {
@@ -104,16 +104,18 @@ onEachDatabase('Messages that come at a bad time', (kind) => {
       await chat.askLater('question', { enqueue: true })
       const ran = () => readFile(join(directory, 'ran'), 'utf8').catch(() => '')
       await until('the first call runs', async () => (await ran()) !== '', 60_000)
-      await chat.queue('s2')
+      const queued = await chat.queue('s2')
       await writeFile(join(directory, 'go'), '')
       expect(await first.ended, 'killed by a signal').to.equal(null)
       expect((await chat.queuedMessages()).map(({ content }) => content)).to.eql(['s2'])
+      expect((await chat.receipt(queued))?.status).to.equal('waiting')
       expect(await spoken(chat)).to.eql(['question', 'assistant', 'tool', 'tool', 'tool'])
 
       await processes.start(app, bench.options(), env)
       await until('another process answers it', () => chat.isComplete(), 60_000)
       expect(await spoken(chat)).to.eql(['question', 'assistant', 'tool', 'tool', 'tool', 's2', 'assistant'])
       expect(await chat.queuedMessages()).to.eql([])
+      expect((await chat.receipt(queued))?.status).to.equal('delivered')
       expect(await ran()).to.equal('c1\nc2\nc3\n')
       expect(bench.model.requests).to.have.length(2)
     } finally {

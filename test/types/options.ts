@@ -1,5 +1,14 @@
 import { expectTypeOf } from 'expect-type'
-import { type Chat, type ConnectOptions, type Message, type Pool, Threadmill, ThreadmillError } from 'threadmill'
+import {
+  type Chat,
+  type ConnectOptions,
+  type Failure,
+  type Message,
+  type Pool,
+  type Receipt,
+  Threadmill,
+  ThreadmillError,
+} from 'threadmill'
 import { startModelServer, text } from 'threadmill/testing'
 
 declare const mill: Threadmill
@@ -41,6 +50,16 @@ chat.ask('Hello', {}, (chunk) => {
 chat.ask()
 // @ts-expect-error: there is no such option
 chat.askLater('Hello', { enqueues: true })
+expectTypeOf(chat.post('Hello', { whileRunning: 'interrupt', owner: { user: 7 } })).resolves.toEqualTypeOf<Receipt>()
+// @ts-expect-error: there is no such way
+chat.post('Hello', { whileRunning: 'wait' })
+chat.receipt('one').then((receipt) => {
+  // What there is of a receipt goes by its status.
+  if (receipt?.status === 'failed') expectTypeOf(receipt.reason).toEqualTypeOf<Failure>()
+  if (receipt?.status === 'delivered') expectTypeOf(receipt.messageId).toEqualTypeOf<string>()
+  // @ts-expect-error: one that waits has no message
+  if (receipt?.status === 'waiting') receipt.messageId
+})
 mill.jobs.complete.enqueue(chat, { delayMs: 1 })
 // @ts-expect-error: a chat or its id
 mill.jobs.complete.enqueue(7)
