@@ -1,5 +1,6 @@
 import { type Transaction, UniqueConstraintError } from 'sequelize'
 import { v7 as uuid } from 'uuid'
+import { holdBlobs } from './blobs.ts'
 import { cancelTurn } from './cancelling.ts'
 import { type ClaimKey, fence } from './claims.ts'
 import { messageColumns, toolCallColumns } from './columns.ts'
@@ -83,17 +84,21 @@ export interface NewResult {
   readonly transfer?: Transfer
   /** The sub-chat that this result does not wait for any longer: its turn is cancelled. */
   readonly abandons?: string
+  /** Makes sure that the bytes of the message's files are there; called once they are held. (E61) */
+  readonly keep?: () => Promise<void>
 }
 
 class NotApplied extends Error {}
 
-/** Stores the result of one call. False = it has one, or the decision that this one rests on has changed. */
+/** Stores the result of one call, which holds its files. False = it has one, or the decision that this one rests on has changed. */
 export async function commitToolResult(db: Database, key: ClaimKey, result: NewResult): Promise<boolean> {
   try {
     await db.transaction(async (transaction) => {
       await fence(db, transaction, key, { messages: 1 })
+      await holdBlobs(db, result.message.attachments ?? [], transaction)
       await insertMessages(db, [result.message], transaction)
       if (!(await answerCall(db, result, transaction))) throw new NotApplied()
+      await result.keep?.()
     })
     return true
   } catch (error) {

@@ -297,6 +297,11 @@ export class ToolCallDecidedError extends StateError {
 export class ToolCallRunningError extends StateError {
   readonly code = 'tool_call.running'
 }
+/** A tool attached a file when its execution was over: it had returned, taken too long, or lost its chat. Nothing is attached. (E81)
+ * @remarks Await `context.attach()` before the tool returns, and hand its `signal` on. */
+export class ToolCallEndedError extends StateError {
+  readonly code = 'tool_call.ended'
+}
 /** This process no longer holds the chat: whoever holds it now goes on, and nothing more is written here. (R15)
  * @remarks Nothing for the chat. If it is frequent: blocked event loops, frozen machines, or a database that does
  * not answer. */

@@ -23,6 +23,7 @@ import { configure, defaultClients, type Equipment, toolsOf } from './loop/confi
 import { type ContextFor, contexts } from './loop/contexts.ts'
 import { databaseRows } from './loop/database-rows.ts'
 import { realClock } from './loop/real-clock.ts'
+import { realFiles } from './loop/real-files.ts'
 import type { LoopPorts } from './loop/run-context.ts'
 import { errorFacts } from './observability/error-facts.ts'
 import { type Observability, type ObservabilityOptions, openObservability } from './observability/open.ts'
@@ -175,6 +176,7 @@ export async function open(
     rows: databaseRows(db, ttlMs),
     bell: bells,
     events: events.publisher,
+    files: realFiles({ db, files: equipped.files, ports: instruments }),
     clock: realClock,
     configure: (chat, order) => configure(equipment, chat, order),
     agentNamed: (name) => equipment.agents.get(name) ?? null,

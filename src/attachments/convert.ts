@@ -40,13 +40,30 @@ export async function requestAttachments(
     readonly converters: readonly AttachmentConverter[]
   },
 ): Promise<RequestAttachment[]> {
+  const { chatId } = options
+  return (await takenAttachments(values, options)).map((taken, at) => {
+    if (taken !== null) return taken
+    const { filename, contentType } = values[at] ?? {}
+    throw new UnsupportedAttachmentError(
+      `Chat ${chatId} holds ${filename} (${contentType}), which its model can't take: give the agent a convertUnsupportedAttachments, ` +
+        'or ask a model that takes it.',
+      { chatId },
+    )
+  })
+}
+
+/** The same, with null in the place of what nobody can convert. */
+export async function takenAttachments(
+  values: readonly AttachmentValue[],
+  options: Omit<Parameters<typeof requestAttachments>[1], 'chatId'>,
+): Promise<(RequestAttachment | null)[]> {
   return Promise.all(values.map((value) => requestAttachment(new Attachment(value, options.store), options)))
 }
 
 async function requestAttachment(
   attachment: Attachment,
-  { chatId, supports, converters }: Parameters<typeof requestAttachments>[1],
-): Promise<RequestAttachment> {
+  { supports, converters }: Parameters<typeof takenAttachments>[1],
+): Promise<RequestAttachment | null> {
   const { filename, contentType } = attachment
   if (supports(contentType)) return { filename, contentType, base64: base64Of(await attachment.bytes()) }
   for (const converter of converters) {
@@ -57,11 +74,7 @@ async function requestAttachment(
     }
     return { filename: converted.filename, contentType: converted.contentType, base64: base64Of(converted.data) }
   }
-  throw new UnsupportedAttachmentError(
-    `Chat ${chatId} holds ${filename} (${contentType}), which its model can't take: give the agent a convertUnsupportedAttachments, ` +
-      'or ask a model that takes it.',
-    { chatId },
-  )
+  return null
 }
 
 async function once(converter: AttachmentConverter, attachment: Attachment): Promise<Converted | null | undefined> {

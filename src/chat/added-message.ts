@@ -46,6 +46,8 @@ export type AddedMessageInput =
       readonly isError?: boolean
       /** How the result is to be read back: as the text that it is (default), or as JSON. */
       readonly encoding?: ToolEncoding
+      /** Its files. A second result for a call has none: the first is kept as it is. */
+      readonly attachments?: AttachmentSource | readonly AttachmentSource[] | undefined
     }
 
 const json: z.ZodType<Record<string, unknown>> = z.record(z.string(), z.unknown())
@@ -74,6 +76,7 @@ const schema = z.discriminatedUnion('role', [
     toolCallId: z.string().min(1),
     isError: z.boolean().optional(),
     encoding: z.enum(['text', 'json']).optional(),
+    attachments: z.unknown().optional(),
   }),
 ])
 

@@ -1,9 +1,9 @@
 import { type Cut, type CutOutcome, cutTranscript } from '../../models/cutting.ts'
+import { purgeFiles } from '../attachments/keeping.ts'
 import { ArgumentError, CancelledError, ChatRunningError } from '../errors.ts'
 import { ChatPosts } from './chat-posts.ts'
 import { requireText } from './chat-requests.ts'
 import { removeChat } from './remove-chat.ts'
-import { purgeFiles } from './stored-files.ts'
 
 /** How a question is asked again. */
 export interface EditOptions {

@@ -9,8 +9,9 @@ import { openRequests, openSubChat, pauseOf } from '../../models/waiting.ts'
 import { UnsupportedByProviderError } from '../errors.ts'
 import type { EventsOptions } from '../events/options.ts'
 import type { EventReader } from '../events/reader.ts'
-import { modelRequest, withFiles } from '../loop/model-request.ts'
+import { modelRequest } from '../loop/model-request.ts'
 import { renderedBy } from '../loop/model-target.ts'
+import { withFiles } from '../loop/request-files.ts'
 import { RunHooks } from '../loop/run-hooks.ts'
 import { hasPendingWork, isWaiting, openCalls } from '../loop/transcript.ts'
 import { ChatSettings } from './chat-settings.ts'
@@ -42,6 +43,7 @@ export abstract class ChatReadings extends ChatSettings {
    * How many input tokens the next request would carry, as its provider counts them, with `text` as one more question; nothing is sent to a
    * model or stored. Provider options, hooks and summaries by themselves are left out.
    * @throws {UnsupportedByProviderError} where the provider has no way to count: Chat Completions has none.
+   * @throws {UnsupportedAttachmentError} for a question's file that the model can't take.
    */
   async countTokens(text?: string): Promise<number> {
     const next = await this.#next()
@@ -55,10 +57,10 @@ export abstract class ChatReadings extends ChatSettings {
       )
     }
     const question = text === undefined ? [] : [{ role: 'user' as const, content: text }]
-    return client.countTokens(
-      { ...request, messages: [...request.messages, ...question] },
-      { headers: configuration.headers },
-    )
+    const asked = { ...request, messages: [...request.messages, ...question] }
+    return client.countTokens(await withFiles({ configuration, chatId: this.id }, client, asked), {
+      headers: configuration.headers,
+    })
   }
 
   /** What the next request would be made of, what is not stored yet included. */

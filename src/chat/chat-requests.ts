@@ -5,11 +5,12 @@ import { enqueueMessage, unqueueMessage } from '../../models/queue.ts'
 import type { QueuedMessageRecord } from '../../models/queued-message.ts'
 import type { Json } from '../../models/rows.ts'
 import { saveSettings } from '../../models/settings.ts'
+import { purgeFiles } from '../attachments/keeping.ts'
 import { ArgumentError } from '../errors.ts'
 import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 import { ChatDecisions, type WakeOptions } from './chat-decisions.ts'
 import type { InTransaction } from './chat-handle.ts'
-import { purgeFiles, type StoredFiles, type WithAttachments, withStoredFiles } from './stored-files.ts'
+import { type StoredFiles, type WithAttachments, withStoredFiles } from './stored-files.ts'
 
 /** How a message is queued. */
 export interface QueueOptions extends WakeOptions, InTransaction, WithAttachments {

@@ -5,6 +5,7 @@ import type { MessageRecord } from '../../models/message.ts'
 import { markBoundary, savePending } from '../../models/settings.ts'
 import { lookAtChat } from '../../models/transcript.ts'
 import { openSubChat } from '../../models/waiting.ts'
+import { purgeFiles } from '../attachments/keeping.ts'
 import { ArgumentError, MissingAgentError } from '../errors.ts'
 import { type RunResult, run } from '../loop/run.ts'
 import { runCompaction } from '../loop/run-compaction.ts'
@@ -208,7 +209,7 @@ export class Chat extends ChatEdits {
   }
 
   async #add(added: readonly Omit<AddedMessage, 'pending'>[], { attachments, keep }: StoredFiles): Promise<string> {
-    return this.storePending(async (pending, transaction) => {
+    const id = await this.storePending(async (pending, transaction) => {
       let last = ''
       for (const one of added) {
         const message = { ...one.message, attachments: attachments ?? one.message.attachments }
@@ -217,6 +218,9 @@ export class Chat extends ChatEdits {
       await keep()
       return last
     })
+    // A call that had its result keeps that one: nobody holds these.
+    if (attachments !== null && id !== added.at(-1)?.message.id) await purgeFiles(this.deps, attachments)
+    return id
   }
 }
 

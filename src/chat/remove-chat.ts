@@ -1,9 +1,9 @@
 import { chatNotFound } from '../../models/claims.ts'
 import { deleteChat } from '../../models/deleting.ts'
 import { lookAtChat } from '../../models/transcript.ts'
+import { purgeFiles } from '../attachments/keeping.ts'
 import { tellParent } from '../loop/sub-chats.ts'
 import type { ChatDependencies } from './chat-handle.ts'
-import { purgeFiles } from './stored-files.ts'
 
 /**
  * Deletes a chat with all of its rows, its sub-chats, their files and their streams. A call that it is to answer is told first, or it would

@@ -1,9 +1,7 @@
 import type { Transaction } from 'sequelize'
 import type { AttachmentValue } from '../../models/attachment-value.ts'
-import { announceBlobs, purgeBlob } from '../../models/blobs.ts'
-import { type AttachmentSource, type LoadedAttachment, loadAttachments } from '../attachments/source.ts'
-import { errorFacts } from '../observability/error-facts.ts'
-import type { ChatDependencies } from './chat-handle.ts'
+import { type FileDependencies, keepBytes, purgeFiles, storeFiles } from '../attachments/keeping.ts'
+import { type AttachmentSource, loadAttachments } from '../attachments/source.ts'
 
 /** What goes with a message. */
 export interface WithAttachments {
@@ -21,8 +19,6 @@ export interface StoredFiles {
    */
   readonly keep: () => Promise<void>
 }
-
-type FileDependencies = Pick<ChatDependencies, 'db' | 'files' | 'ports'>
 
 const noFiles: StoredFiles = { attachments: null, keep: async () => {} }
 
@@ -43,33 +39,12 @@ export async function withStoredFiles<T>(
   const attachments = loaded.map(({ value }) => value)
   try {
     // What a transaction of the application's announced would be gone with it, and SQLite has no other beside it.
-    if (join === undefined) await deps.db.transaction((transaction) => announceBlobs(deps.db, attachments, transaction))
-    await keepBytes(deps, loaded)
+    if (join === undefined) await storeFiles(deps, loaded)
+    else await keepBytes(deps, loaded)
     return await store({ attachments, keep: () => keepBytes(deps, loaded) })
   } catch (error) {
     // Within a transaction of the application's, their rows may be locked by it.
     if (join === undefined) await purgeFiles(deps, attachments)
     throw error
-  }
-}
-
-async function keepBytes({ files: { store } }: FileDependencies, loaded: readonly LoadedAttachment[]): Promise<void> {
-  for (const { value, bytes } of loaded) {
-    if (!(await store.has(value.digest))) await store.put(value.digest, bytes)
-  }
-}
-
-/** Deletes what nobody holds any more. What can't be deleted now is left to `mill.purgeAttachments()`. (S54, E62) */
-export async function purgeFiles(
-  { db, files, ports }: FileDependencies,
-  attachments: readonly Pick<AttachmentValue, 'digest'>[],
-): Promise<void> {
-  for (const digest of new Set(attachments.map((attachment) => attachment.digest))) {
-    try {
-      await purgeBlob(db, digest, (one) => files.store.delete(one))
-    } catch (error) {
-      const { name, code } = errorFacts(error)
-      ports.observe({ type: 'notice', message: `The file ${digest} stays in the store for now: ${name} (${code}).` })
-    }
   }
 }

@@ -11,6 +11,18 @@ export interface EventToolCall {
   readonly arguments: JsonObject
 }
 
+/** A file as viewers see it; its bytes are read from the message that holds it. */
+export interface EventAttachment {
+  /** The id that it has among the `attachments` of its message. */
+  readonly id: string
+  /** What it is called. */
+  readonly filename: string
+  /** Its media type. */
+  readonly contentType: string
+  /** How many bytes it has. */
+  readonly byteSize: number
+}
+
 /** What happens to a chat while it runs, as viewers see it. The union is closed: switch over `type`. */
 export type LiveEvent =
   /** A process took the chat and goes on with its turn. */
@@ -140,6 +152,8 @@ export type LiveEvent =
       readonly outcome: ToolOutcome
       /** What the model gets. */
       readonly content: string
+      /** The files that go with it; empty = none. */
+      readonly attachments: readonly EventAttachment[]
     }
   | {
       readonly type: 'queued'

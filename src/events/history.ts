@@ -1,6 +1,7 @@
 import type { QueuedMessageRow, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
 import type { ChatLook } from '../../models/transcript.ts'
 import { openRequests, openSubChat } from '../../models/waiting.ts'
+import { eventAttachments } from './attachments.ts'
 import type { LiveEvent } from './event.ts'
 import type { RunEnd } from './run-end.ts'
 import { eventToolCall } from './tool-call.ts'
@@ -42,10 +43,11 @@ export function historyOf(rows: RowsOfChat): LiveEvent[] {
 }
 
 function eventsOf(message: TranscriptMessage, answered: ToolCallRow | undefined): LiveEvent[] {
-  const { id, role, content, finishReason, outcome, toolCalls } = message
+  const { id, role, content, finishReason, outcome, attachments, toolCalls } = message
   if (role === 'tool' && answered !== undefined) {
     const { toolCallId, name } = answered
-    return [{ type: 'tool.result', toolCallId, name, outcome: outcome ?? 'succeeded', content: content ?? '' }]
+    const told = { toolCallId, name, outcome: outcome ?? 'succeeded', content: content ?? '' }
+    return [{ type: 'tool.result', ...told, attachments: eventAttachments(attachments) }]
   }
   if (role !== 'assistant') return []
   return [

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Failure, JsonObject, ToolOutcome } from '../../models/rows.ts'
 import type { InputField } from '../../models/waiting.ts'
-import type { EventToolCall, LiveEvent } from './event.ts'
+import type { EventAttachment, EventToolCall, LiveEvent } from './event.ts'
 
 // Keys that are not known here are left out, not refused: a newer process may write more than this one reads.
 
@@ -18,6 +18,13 @@ const jsonObject = z.custom<JsonObject>(
 const toolCall = z.object({ toolCallId: text, name: text, arguments: jsonObject }) satisfies z.ZodType<EventToolCall>
 
 const failure = z.object({ code: text, message: text, turn: z.number(), at: text }) satisfies z.ZodType<Failure>
+
+const attachment = z.object({
+  id: text,
+  filename: text,
+  contentType: text,
+  byteSize: z.number(),
+}) satisfies z.ZodType<EventAttachment>
 
 const outcome = z.enum(['succeeded', 'failed', 'denied', 'interrupted']) satisfies z.ZodType<ToolOutcome>
 
@@ -53,7 +60,15 @@ const union = z.discriminatedUnion('type', [
   }),
   z.object({ type: z.literal('sub_chat.started'), toolCallId: text, name: text, subChatId: text, agent: text }),
   z.object({ type: z.literal('transferred'), agent: text }),
-  z.object({ type: z.literal('tool.result'), toolCallId: text, name: text, outcome, content: text }),
+  z.object({
+    type: z.literal('tool.result'),
+    toolCallId: text,
+    name: text,
+    outcome,
+    content: text,
+    // What older processes write has none.
+    attachments: z.array(attachment).readonly().default([]),
+  }),
   z.object({ type: z.literal('queued'), queuedId: text, content: textOrNull, steer: z.boolean() }),
   z.object({ type: z.literal('dequeued'), queuedId: text, messageId: text }),
   z.object({ type: z.literal('unqueued'), queuedId: text }),

@@ -27,7 +27,8 @@ export function noteClosed(
     call.resultId = message.id
     stored.push(run.append(message))
     const { toolCallId, name } = call
-    run.publish({ type: 'tool.result', toolCallId, name, outcome: 'interrupted', content: message.content ?? '' })
+    const told = { toolCallId, name, outcome: 'interrupted', content: message.content ?? '' } as const
+    run.publish({ type: 'tool.result', ...told, attachments: [] })
   }
   return stored
 }

@@ -1,5 +1,4 @@
 import type { ChatRow, TranscriptMessage } from '../../models/rows.ts'
-import { requestAttachments } from '../attachments/convert.ts'
 import type { ModelClient, ModelRequest, RequestMessage } from '../providers/provider.ts'
 import { renderedBy } from './model-target.ts'
 import { requestMessages, toolSpecs } from './request.ts'
@@ -92,25 +91,4 @@ export async function hookedRequest(
   const payload = renderedBy(client, request)
   await run.hooks.call('beforeRequest', payload)
   return { ...request, payload }
-}
-
-/**
- * The request with the bytes of its files, as far as the model can take them.
- * @throws {UnsupportedAttachmentError} for a file that it can't take and nobody converts.
- */
-export async function withFiles(
-  { configuration, chatId }: Pick<RunContext, 'configuration'> & { readonly chatId: string },
-  client: ModelClient,
-  request: ModelRequest,
-): Promise<ModelRequest> {
-  const hasFiles = (message: RequestMessage) => message.role === 'user' && message.attachments !== undefined
-  if (!request.messages.some(hasFiles)) return request
-  const { store, converters } = configuration
-  const supports = (contentType: string) => client.supportsAttachment?.(contentType) === true
-  const messages = request.messages.map(async (message) => {
-    if (message.role !== 'user' || message.attachments === undefined) return message
-    const files = await requestAttachments(message.attachments, { chatId, store, supports, converters })
-    return { ...message, files }
-  })
-  return { ...request, messages: await Promise.all(messages) }
 }

@@ -15,6 +15,7 @@ import type { NewTransfer } from '../../models/transferring.ts'
 import type { NewAnswer, NewMessage, NewResult } from '../../models/turns.ts'
 import type { NewUsage, UsageClosing } from '../../models/usages.ts'
 import type { SubChatOutcome } from '../../models/waiting.ts'
+import type { AttachmentSource, LoadedAttachment } from '../attachments/source.ts'
 import type { LiveEvent } from '../events/event.ts'
 
 // Everything outside itself that the loop touches. The real parts stand behind these in a running system; a simulator
@@ -97,6 +98,16 @@ export interface EventsPort {
   flush(chatId: string): Promise<void>
   /** Drops what was published for a chat that is gone, and what is kept of it. */
   forget(chatId: string): Promise<void>
+}
+
+/** Where the files that tools attach are kept. */
+export interface FilesPort {
+  /** Reads files and stores their bytes, which no message holds by that. @throws {AttachmentError} for what can't be attached. */
+  store(sources: AttachmentSource | readonly AttachmentSource[]): Promise<readonly LoadedAttachment[]>
+  /** Makes sure that the bytes are still there; for the transaction that holds them. */
+  keep(files: readonly LoadedAttachment[]): Promise<void>
+  /** Deletes those that no message holds. Never rejects. */
+  purge(files: readonly LoadedAttachment[]): Promise<void>
 }
 
 export interface ClockPort {

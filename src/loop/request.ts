@@ -1,5 +1,5 @@
 import stringify from 'safe-stable-stringify'
-import type { ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
+import type { AttachmentValue, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
 import type { RequestMessage, RequestToolCall, ToolSpec } from '../providers/provider.ts'
 import { interruptedCall } from '../tools/results.ts'
 import type { Configuration } from './run-context.ts'
@@ -46,9 +46,11 @@ function systemMessages(said: readonly Said[]): RequestMessage[] {
 }
 
 function question(message: TranscriptMessage): RequestMessage {
-  const { content, attachments } = message
-  const files = attachments === null || attachments.length === 0 ? {} : { attachments }
-  return { role: 'user', content: content ?? '', ...files, ...boundary(message) }
+  return { role: 'user', content: message.content ?? '', ...filesOf(message), ...boundary(message) }
+}
+
+function filesOf({ attachments }: TranscriptMessage): { readonly attachments?: readonly AttachmentValue[] } {
+  return attachments === null || attachments.length === 0 ? {} : { attachments }
 }
 
 function boundary({ cacheBoundary }: Pick<TranscriptMessage, 'cacheBoundary'>): Pick<RequestMessage, 'cacheUntilHere'> {
@@ -83,7 +85,7 @@ function round(message: TranscriptMessage, results: ReadonlyMap<string, Transcri
       callId: wireId(call),
       name: call.name,
       content,
-      ...(result === undefined ? {} : boundary(result)),
+      ...(result === undefined ? {} : { ...filesOf(result), ...boundary(result) }),
     }
   })
   return [assistant, ...answers]

@@ -27,7 +27,7 @@ import type { AgentSettings } from '../tools/settings.ts'
 import type { StopReason, Tool, ToolContext } from '../tools/tool.ts'
 import type { TurnOutcome } from '../tools/turn-end.ts'
 import type { ContextLimits } from './context-limits.ts'
-import type { BellPort, ClaimsPort, ClockPort, EventsPort, HeldClaim, RowsPort } from './ports.ts'
+import type { BellPort, ClaimsPort, ClockPort, EventsPort, FilesPort, HeldClaim, RowsPort } from './ports.ts'
 import { type RunRows, readRows } from './read-rows.ts'
 import { RunHooks } from './run-hooks.ts'
 import type { RunReport } from './run-report.ts'
@@ -126,6 +126,7 @@ export interface LoopPorts extends Instruments {
   readonly rows: RowsPort
   readonly bell: BellPort
   readonly events: EventsPort
+  readonly files: FilesPort
   readonly clock: ClockPort
   /** @throws {ConfigurationError} when this process can't run the chat. */
   configure(chat: ChatRow, order: Pick<RunOrder, 'caller'>): Promise<Configuration>

@@ -1,11 +1,14 @@
 import pLimit from 'p-limit'
-import type { ToolCallRow, ToolOutcome, TranscriptMessage } from '../../models/rows.ts'
+import type { AttachmentValue, ToolCallRow, ToolOutcome, TranscriptMessage } from '../../models/rows.ts'
 import { toValue } from '../../models/tool-call.ts'
+import type { NewResult } from '../../models/turns.ts'
+import { eventAttachments } from '../events/attachments.ts'
 import { eventToolCall } from '../events/tool-call.ts'
 import { type ExecutionContext, executeTool } from '../tools/execute.ts'
 import { interruptedCall, messageOf, wellFormed } from '../tools/results.ts'
 import { cutToLimit } from '../tools/text-limit.ts'
 import type { Tool, ToolResult } from '../tools/tool.ts'
+import { AttachedFiles } from './attached-files.ts'
 import { cancelTasks, expireQuestions, pauseCall } from './paused-calls.ts'
 import { type Plan, planCall, requireTools } from './plan-call.ts'
 import { ProgressReports } from './progress-reports.ts'
@@ -120,9 +123,12 @@ async function runCall(
       run.fresh = false
       return false
     }
-    const result = await hookedExecution(run, call, tool, signal)
+    const files = new AttachedFiles(run.ports.files, call)
+    const result = await hookedExecution(run, call, tool, signal, files)
+    // What was attached before a pause is attached anew by the run that ends the call.
+    if (result.pause !== undefined || result.outcome !== 'succeeded') await files.drop()
     const changed =
-      result.pause === undefined ? await commitOwn(run, call, result) : await pauseCall(run, call, result.pause)
+      result.pause === undefined ? await commitOwn(run, call, result, files) : await pauseCall(run, call, result.pause)
     if ('raise' in result) raised.push(result.raise)
     return changed
   } finally {
@@ -130,8 +136,10 @@ async function runCall(
   }
 }
 
-async function commitOwn(run: RunContext, call: ToolCallRow, result: ToolResult): Promise<true> {
-  await commitResult(run, call, warned(run, call, result), {})
+async function commitOwn(run: RunContext, call: ToolCallRow, result: ToolResult, files: AttachedFiles): Promise<true> {
+  const bound = files.values === null ? {} : { keep: () => files.keep() }
+  const stored = await commitResult(run, call, { ...warned(run, call, result), attachments: files.values }, bound)
+  if (!stored) await files.drop()
   return true
 }
 
@@ -148,6 +156,7 @@ async function hookedExecution(
   call: ToolCallRow,
   tool: Tool,
   signal: AbortSignal,
+  files: AttachedFiles,
 ): Promise<ToolResult> {
   try {
     await run.hooks.call('beforeToolCall', toValue(call))
@@ -159,11 +168,12 @@ async function hookedExecution(
     chat: chatOf(run),
     delegation: delegationOf(run),
     progress: (progress) => reports.add(progress),
+    files,
     now: () => run.ports.clock.now(),
   }
   const result = await executeObserved(run, call, () =>
     executeTool(tool, { ...call, claimedBy: run.claim.claimId }, context, { signal }),
-  )
+  ).finally(() => files.close())
   try {
     await reports.told()
     if ('returned' in result) await run.hooks.call('afterToolResult', result.returned, toValue(call))
@@ -173,16 +183,23 @@ async function hookedExecution(
   }
 }
 
+/** What is stored of a call. */
+interface CallResult extends Pick<ToolResult, 'content' | 'encoding' | 'transfer'> {
+  readonly outcome: ToolOutcome
+  readonly attachments?: AttachmentValue[] | null
+}
+
 async function commitResult(
   run: RunContext,
   call: ToolCallRow,
-  result: Pick<ToolResult, 'content' | 'encoding' | 'transfer'> & { readonly outcome: ToolOutcome },
-  bound: { approval?: 'denied' | 'approved' | 'remembered' | 'pending' },
+  result: CallResult,
+  bound: Pick<NewResult, 'approval' | 'keep'>,
 ): Promise<boolean> {
   const content = cutToLimit(wellFormed(result.content))
   // What was cut is no JSON any more.
   const encoding = content === result.content ? result.encoding : 'text'
-  const message = toolMessage(run, result.outcome, content, encoding)
+  const { attachments = null } = result
+  const message = { ...toolMessage(run, result.outcome, content, encoding), attachments }
   // The tool has done its work, so its result is stored whatever a hook says.
   const refusal = await rejectionOf(run.hooks.call('beforeMessage'))
   const abandoned = abandons(call)
@@ -196,7 +213,8 @@ async function commitResult(
   call.resultId = message.id
   const appended = run.append(message)
   const { toolCallId, name } = call
-  run.publish({ type: 'tool.result', toolCallId, name, outcome: result.outcome, content })
+  const told = { toolCallId, name, outcome: result.outcome, content, attachments: eventAttachments(attachments) }
+  run.publish({ type: 'tool.result', ...told })
   if (refusal !== null) throw refusal.reason
   await run.hooks.call('afterMessage', appended)
   return true

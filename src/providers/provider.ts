@@ -52,8 +52,12 @@ export type RequestMessage =
       readonly callId: string
       /** The tool's name. */
       readonly name: string
-      /** The result. */
+      /** The result; as it is sent, with a line for each of its files. */
       readonly content: string
+      /** The files of the result, as they are stored; undefined = none. */
+      readonly attachments?: readonly AttachmentValue[] | undefined
+      /** Those that the model can take, as they are sent. A protocol whose results hold texts alone sends them behind the round's results. */
+      readonly files?: readonly RequestAttachment[] | undefined
       /** As of the other messages. */
       readonly cacheUntilHere?: CacheBoundary | undefined
     }

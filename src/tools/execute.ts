@@ -26,7 +26,16 @@ export interface ExecutionContext {
   readonly delegation: DelegationContext
   /** Gets what the tool reports while the call is open. Must not throw. */
   progress(progress: ToolProgress): void
+  readonly files: CallFiles
   now(): Date
+}
+
+/** Where the files of one execution go. */
+export interface CallFiles {
+  /** Stores files for the result. */
+  attach: ToolContext['attach']
+  /** Resolves once everything that was attached is stored. @throws what kept a file that was under way from it. */
+  stored(): Promise<void>
 }
 
 export interface ExecutionOptions {
@@ -68,7 +77,12 @@ export async function executeTool(
   const asking = new Asking(call, () => context.now())
   try {
     const ending = await withinLimits(
-      (own) => enter(tool, call, { ...contextOf(tool, call, context, asking), signal: own, progress }, asking),
+      async (own) => {
+        const given = { ...contextOf(tool, call, context, asking), signal: own, progress }
+        const entry = await enter(tool, call, given, asking)
+        if (entry.kind === 'ended') await context.files.stored()
+        return entry
+      },
       { signal, timers, timeoutMs: tool.timeoutMs, chatId: call.chatId },
     )
     return resultOfEnding(tool, ending, signal)
@@ -80,13 +94,14 @@ export async function executeTool(
 function contextOf(
   tool: Tool,
   call: Readonly<ToolCallRow>,
-  { chat, delegation }: ExecutionContext,
+  { chat, delegation, files }: ExecutionContext,
   asking: Asking,
 ): Omit<ToolContext, 'signal' | 'progress'> {
   return {
     toolCall: call,
     chat,
     idempotencyKey: call.id,
+    attach: (sources) => files.attach(sources),
     ask: (options) => asking.ask(options),
     task: (options) => asking.task(options, tool.resume !== null),
     delegate: (options) => delegate(call, options, delegation),

@@ -1,6 +1,7 @@
 import type { Owner } from '../../models/owner.ts'
 import type { Json, JsonObject, ToolCallRow, ToolEncoding, Transfer } from '../../models/rows.ts'
 import type { InputField } from '../../models/waiting.ts'
+import type { AttachmentSource } from '../attachments/source.ts'
 import type { Agent } from './agent.ts'
 import type { Pause } from './pausing.ts'
 
@@ -23,6 +24,15 @@ export interface ToolContext {
   readonly signal: AbortSignal
   /** Reports progress to whoever watches the chat. Dropped once the call has its result. */
   progress(progress: ToolProgress): void
+  /**
+   * Attaches files to the result of the call: one, or a list, as `attachments` of `chat.ask`; blank entries are left out. May be called
+   * any number of times. It resolves once the bytes are stored, so that a temporary file can be deleted then; one that is not awaited is
+   * waited for when the tool returns, and what it throws is then the tool's. Only a call that succeeds keeps its files: one that
+   * waits (`ask`, `task`) attaches them when it runs again, or in `resume`. (E80, E81)
+   * @throws {AttachmentError} for what can't be read, is too large, or is on a host that is not allowed; nothing of that list is attached.
+   * @throws {ToolCallEndedError} when the execution is over.
+   */
+  attach(files: AttachmentSource | readonly AttachmentSource[]): Promise<void>
   /**
    * Asks the user, in the middle of the call. Nothing waits in memory: this execution ends here, and once there is an answer the tool
    * runs again from its beginning, under the same idempotency key, and gets it at once. What comes before an `ask` therefore runs
@@ -174,7 +184,7 @@ export type OnInterrupted =
   | 'fail'
   | 'ask'
   | ((
-      context: Omit<ToolContext, 'progress' | 'ask' | 'task' | 'delegate' | 'transfer'> & {
+      context: Omit<ToolContext, 'progress' | 'attach' | 'ask' | 'task' | 'delegate' | 'transfer'> & {
         readonly arguments: JsonObject
       },
     ) => Promise<Reconciled> | Reconciled)

@@ -15,6 +15,7 @@ const CONTEXT = {
   idempotencyKey: 'call-row-1',
   signal: new AbortController().signal,
   progress: () => {},
+  attach: async () => {},
   ask: async () => ({}),
   task: ({ id }: { id: string }) => ({ id }),
   delegate: async () => ({ id: 'sub' }),

@@ -8,6 +8,7 @@ import { type ExecutionContext, executeTool } from '../../src/tools/execute.ts'
 import type { StopReason, Tool, ToolContext, ToolProgress } from '../../src/tools/tool.ts'
 import { CHAT, deferred, errorFrom, storedCall } from './rows.ts'
 
+const noFiles = { attach: async () => {}, stored: async () => {} }
 const nowhere: DelegationContext = {
   agentNamed: () => null,
   parent: { id: CHAT.id, owner: null, rootId: null, depth: 0 },
@@ -15,7 +16,13 @@ const nowhere: DelegationContext = {
   now: () => new Date(),
   isPassable: () => false,
 }
-const around: ExecutionContext = { chat: CHAT, delegation: nowhere, progress: () => {}, now: () => new Date() }
+const around: ExecutionContext = {
+  chat: CHAT,
+  delegation: nowhere,
+  files: noFiles,
+  progress: () => {},
+  now: () => new Date(),
+}
 
 type Work = (args: { n?: number | undefined }, context: ToolContext) => unknown
 

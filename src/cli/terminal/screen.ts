@@ -1,4 +1,4 @@
-import type { ChatEvent, EventToolCall, Message } from '../../index.ts'
+import type { ChatEvent, EventAttachment, EventToolCall, Message } from '../../index.ts'
 
 const longestDetail = 200
 
@@ -151,7 +151,7 @@ function lineOf(event: ChatEvent): string | null {
     case 'transferred':
       return `agent ${event.agent} goes on`
     case 'tool.result':
-      return `${event.outcome} ${event.name}: ${detail(event.content)}`
+      return `${event.outcome} ${event.name}: ${detail(event.content)}${event.attachments.map(fileOf).join('')}`
     case 'input.requested':
       return `${event.name} asks: ${event.message}`
     case 'input.answered':
@@ -178,6 +178,10 @@ function lineOf(event: ChatEvent): string | null {
     default:
       return null
   }
+}
+
+function fileOf({ filename, byteSize }: EventAttachment): string {
+  return ` [${filename}, ${byteSize} bytes]`
 }
 
 function usage({ inputTokens, outputTokens, cost }: Extract<ChatEvent, { type: 'usage' }>): string {

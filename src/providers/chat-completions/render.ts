@@ -5,6 +5,7 @@ import { renderFile } from './files.ts'
 import { type RawReasoning, readRawReasoning } from './reasoning.ts'
 
 type AssistantMessage = Extract<RequestMessage, { role: 'assistant' }>
+type ToolMessage = Extract<RequestMessage, { role: 'tool' }>
 
 export interface RenderOptions {
   /** OpenAI's newer models take only the first name (the default), most other servers only the second. */
@@ -23,7 +24,7 @@ export function renderRequest(request: ModelRequest, options: RenderOptions = {}
   const marked = options.cacheBoundaries === true ? latestBoundaries(request.messages) : new Set()
   const body: Record<string, unknown> = {
     model: request.model,
-    messages: request.messages.map((message) => (marked.has(message) ? withBoundary(message) : renderMessage(message))),
+    messages: renderMessages(request.messages, marked),
     ...renderTools(request),
     ...renderReasoning(request.thinking, options.reasoning ?? 'effort'),
   }
@@ -88,12 +89,39 @@ function withBoundary(message: RequestMessage): ChatCompletionMessageParam {
   return { ...rendered, content: [...parts.slice(0, -1), marked] } as unknown as ChatCompletionMessageParam
 }
 
+/** Results hold texts alone, so the files of a round stand behind the last of them: anything between would part calls from results. */
+function renderMessages(
+  messages: readonly RequestMessage[],
+  marked: ReadonlySet<unknown>,
+): ChatCompletionMessageParam[] {
+  let round: ToolMessage[] = []
+  return messages.flatMap((message, at) => {
+    const rendered = marked.has(message) ? withBoundary(message) : renderMessage(message)
+    if (message.role !== 'tool') return [rendered]
+    round.push(message)
+    if (messages[at + 1]?.role === 'tool') return [rendered]
+    const parts = round.flatMap(renderResultFiles)
+    round = []
+    return parts.length === 0 ? [rendered] : [rendered, userParts(parts)]
+  })
+}
+
+function renderResultFiles({ name, callId, files = [] }: ToolMessage): JsonObject[] {
+  if (files.length === 0) return []
+  const names = files.map(({ filename }) => filename).join(', ')
+  return [{ type: 'text', text: `Attached by ${name} (call ${callId}): ${names}` }, ...files.map(renderFile)]
+}
+
+function userParts(content: readonly JsonObject[]): ChatCompletionMessageParam {
+  return { role: 'user', content } as unknown as ChatCompletionMessageParam
+}
+
 function renderMessage(message: RequestMessage): ChatCompletionMessageParam {
   if (message.role === 'assistant') return renderAssistant(message)
   if (message.role === 'tool') return { role: 'tool', tool_call_id: message.callId, content: message.content }
   if (message.files === undefined || message.files.length === 0) return { role: message.role, content: message.content }
   const said = message.content === '' ? [] : [{ type: 'text', text: message.content }]
-  return { role: 'user', content: [...said, ...message.files.map(renderFile)] } as unknown as ChatCompletionMessageParam
+  return userParts([...said, ...message.files.map(renderFile)])
 }
 
 function renderAssistant(message: AssistantMessage): ChatCompletionMessageParam {

@@ -55,6 +55,7 @@ export class Stage {
       rows: memoryRows(this.tables),
       bell: { ring: async () => {} },
       events: { publish() {}, flush: async () => {}, forget: async () => {} },
+      files: { store: async () => unexpected('files'), keep: async () => {}, purge: async () => {} },
       clock: {
         now: () => this.tables.now(),
         random: () => 0.5,
@@ -168,10 +169,10 @@ function answer(text: string, toolCalls: readonly AnswerToolCall[]): Answer {
 
 /** Only hooks ask for records, and there are none. */
 const noRecords: LoopPorts['records'] = {
-  message: () => unexpected(),
-  queuedMessage: () => unexpected(),
+  message: () => unexpected('records'),
+  queuedMessage: () => unexpected('records'),
 }
 
-function unexpected(): never {
-  throw new Error('nobody asks for records here')
+function unexpected(what: string): never {
+  throw new Error(`nobody asks for ${what} here`)
 }
