@@ -30,7 +30,7 @@ export const chatMethods: readonly ParityRow[] = [
     'M16',
     'chat/message-values.test.ts#can be copied',
   ),
-  row('add_message: attachments and tool calls', 'Chat.addMessage', 'row', 'B88', 'M16'),
+  row('add_message: attachments and tool calls', 'Chat.addMessage', 'row', 'B88', 'E83', 'M16'),
   row('after_dequeue', 'Chat.afterDequeue', 'object', 'S55', 'S58'),
   row('after_fallback', 'Chat.afterFallback', 'object', 'S90'),
   notYet('after_file_write'),

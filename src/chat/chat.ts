@@ -191,7 +191,7 @@ export class Chat extends ChatEdits {
    * Adds a message as it is, without running anything, and returns its record: of an object, of a message value, of a list of values
    * (the last one's record; a text that stops for tools and the calls behind it are one message), or of a record of any chat, which is
    * copied. A tool message names the call that it answers; a second result for a call returns the first, and calls that the chat
-   * knows already return the message that requested them. (M16, M29, M30)
+   * knows already return the message that requested them. Questions and results may have `attachments`. (M16, M29, M30, E83)
    * @throws {ChatRunningError} while another process runs the chat.
    * @throws {ArgumentError} for a role or a content that no message has, or a result without its call.
    */

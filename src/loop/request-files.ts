@@ -37,7 +37,7 @@ function hasFiles(message: RequestMessage): message is WithFiles {
 /** A result with a line for each of its files, whether it is sent or not. */
 function naming(content: string, attachments: readonly AttachmentValue[], taken: readonly unknown[]): string {
   const lines = attachments.map(({ filename, contentType, byteSize }, at) => {
-    const unseen = taken[at] === null ? ', of a type that you can not be shown' : ''
+    const unseen = taken[at] === null ? ', which can not be shown to you' : ''
     return `Attached: ${filename} (${contentType}, ${byteSize} bytes)${unseen}`
   })
   return [...(content === '' ? [] : [content, '']), ...lines].join('\n')

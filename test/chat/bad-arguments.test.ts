@@ -44,6 +44,7 @@ const table: Readonly<Record<string, readonly (readonly unknown[])[]>> = {
     { role: 'robot', content: 'x' },
     { role: 'user' },
     { role: 'user', content: huge },
+    { role: 'tool', content: 'x', toolCallId: 'nobody', attachments: 7 },
   ]),
   'Chat.compact': one([null, 7, 'x', { keep: -1 }, { model: '' }, { depth: 1 }]),
   'Chat.complete': [],

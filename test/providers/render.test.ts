@@ -78,6 +78,45 @@ describe('A Chat Completions request', () => {
     })
   })
 
+  it('sends the files of results behind the last of their round; a boundary stays at its result (E82)', () => {
+    const file = (filename: string, data: string) => ({
+      filename,
+      contentType: 'text/plain',
+      base64: Buffer.from(data).toString('base64'),
+    })
+    const calls = ['a', 'b', 'c'].map((id) => ({ id, name: 'draw', argumentsText: '{}', thoughtSignature: null }))
+    const result = (callId: string, more: object = {}) => ({
+      ...{ role: 'tool' as const, callId, name: 'draw', content: `${callId} done` },
+      ...more,
+    })
+    const messages = [
+      assistant({ toolCalls: calls.slice(0, 2) }),
+      result('a', { files: [file('1.txt', 'one'), file('2.txt', 'two')], cacheUntilHere: true }),
+      result('b', { files: [] }),
+      assistant({ toolCalls: calls.slice(2) }),
+      result('c', { files: [file('3.txt', 'three')] }),
+      { role: 'user' as const, content: 'And now?' },
+    ]
+    const texts = (...lines: string[]) => lines.map((line) => ({ type: 'text', text: line }))
+    const sent = renderRequest(minimalRequest({ messages }), { cacheBoundaries: true }).messages
+    expect(sent.filter(({ role }) => role !== 'assistant')).to.deep.equal([
+      {
+        role: 'tool',
+        tool_call_id: 'a',
+        content: [{ type: 'text', text: 'a done', cache_control: { type: 'ephemeral' } }],
+      },
+      { role: 'tool', tool_call_id: 'b', content: 'b done' },
+      {
+        role: 'user',
+        content: texts('Attached by draw (call a): 1.txt, 2.txt', '1.txt:\n\none', '2.txt:\n\ntwo'),
+      },
+      { role: 'tool', tool_call_id: 'c', content: 'c done' },
+      { role: 'user', content: texts('Attached by draw (call c): 3.txt', '3.txt:\n\nthree') },
+      { role: 'user', content: 'And now?' },
+    ])
+    expect(sent.map(({ role }) => role).join(' ')).to.equal('assistant tool tool user assistant tool user user')
+  })
+
   it('sends thought signatures back with their calls', () => {
     const call = { id: 'a', name: 'f', argumentsText: '{}', thoughtSignature: 'sig' }
     expect(rendered(assistant({ toolCalls: [call] }))).to.have.nested.property(

@@ -1,5 +1,13 @@
 import { expectTypeOf } from 'expect-type'
-import { defineAgent, defineTool, type JsonObject, type Owner, type Tool, type ToolContext } from 'threadmill'
+import {
+  type AttachmentSource,
+  defineAgent,
+  defineTool,
+  type JsonObject,
+  type Owner,
+  type Tool,
+  type ToolContext,
+} from 'threadmill'
 import * as z from 'zod'
 import * as mini from 'zod/mini'
 
@@ -32,6 +40,8 @@ const tool = defineTool({
     expectTypeOf(context).toEqualTypeOf<ToolContext>()
     expectTypeOf(context.idempotencyKey).toEqualTypeOf<string>()
     expectTypeOf(context.toolCall.arguments).toEqualTypeOf<JsonObject>()
+    expectTypeOf(context.attach).returns.toEqualTypeOf<Promise<void>>()
+    expectTypeOf(context.attach).parameters.toEqualTypeOf<[AttachmentSource | readonly AttachmentSource[]]>()
   },
 })
 expectTypeOf(tool).toEqualTypeOf<Tool>()
@@ -72,6 +82,8 @@ defineTool({
   },
   onInterrupted: async (context) => {
     expectTypeOf(context.arguments).toEqualTypeOf<JsonObject>()
+    // Only what runs the tool can attach.
+    expectTypeOf(context).not.toHaveProperty('attach')
     return { action: 'result', result: 'done' }
   },
 })

@@ -54,6 +54,17 @@ const block = defineTool({
   },
 })
 
+/** What it attaches differs from process to process. */
+const draw = defineTool({
+  name: 'draw',
+  description: 'Draws.',
+  parameters: z.object({}),
+  async execute(args, context) {
+    await context.attach({ data: Buffer.from(`drawn by ${process.pid}`), filename: 'drawing.txt' })
+    return visit('draw', args, context)
+  },
+})
+
 const lookups = [simple('rate'), simple('tax'), simple('fee')]
 
 export const agents = [
@@ -62,5 +73,6 @@ export const agents = [
   defineAgent({ name: 'cashier', tools: [charge('retry')] }),
   defineAgent({ name: 'careful cashier', tools: [charge('fail')] }),
   defineAgent({ name: 'mortal', attempts: 2 }),
+  defineAgent({ name: 'artist', tools: [draw] }),
 ]
 export const observe = { onStatement: dieAtStatement() }
