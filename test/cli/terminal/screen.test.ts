@@ -47,6 +47,15 @@ describe('The screen of a conversation', () => {
     expect(written).to.equal('Hel\n· the answer broke off and starts anew\nHi\n')
   })
 
+  it('names the files of a result behind it, without a terminal command in their names (E83)', () => {
+    const screen = screenOf()
+    const attachments = [{ id: 'f', filename: 'a\u001b[2J.png', contentType: 'image/png', byteSize: 7 }]
+    const result = { toolCallId: 'c', name: 'draw', outcome: 'succeeded', content: 'drawn', attachments } as const
+    screen.show(event({ type: 'tool.result', ...result }))
+    screen.show(event({ type: 'tool.result', ...result, attachments: [] }))
+    expect(written).to.equal('· succeeded draw: drawn [a[2J.png, 7 bytes]\n· succeeded draw: drawn\n')
+  })
+
   it('lets no terminal command of a model or a file through', () => {
     const screen = screenOf(true)
     screen.show(delta('a\u001b[2Jb\u0007c\u001b]0;title\u0007d\n'))
