@@ -4,7 +4,7 @@ import type { JsonObject } from '../../models/rows.ts'
 import { ConfigurationError } from '../errors.ts'
 import { readAnswerStream } from './answer-stream.ts'
 import { AttemptLimits } from './attempt-limits.ts'
-import { supportsFile } from './chat-completions/files.ts'
+import { type DocumentForm, supportsFile } from './chat-completions/files.ts'
 import { AnswerReader } from './chat-completions/read.ts'
 import { renderRequest } from './chat-completions/render.ts'
 import { httpError, maskKeys, requestIdOf } from './errors.ts'
@@ -39,7 +39,7 @@ export function openAiClient(options: OpenAiClientOptions): ModelClient {
   const provider = options.provider ?? 'openai'
   return {
     provider,
-    supportsAttachment: supportsFile,
+    supportsAttachment: (contentType) => supportsFile(contentType, documentsOf(provider)),
     // What the SDK takes as a body is JSON.
     render: (request) => render(provider, request) as unknown as JsonObject,
     withAccess: (access) => openAiClient({ ...options, ...said(access) }),
@@ -66,7 +66,12 @@ function render(provider: string, request: ModelRequest): ChatCompletionCreatePa
     outputLimitName: OPENAI_MODELS.has(provider) ? 'max_completion_tokens' : 'max_tokens',
     reasoning: isOpenRouter ? 'object' : 'effort',
     cacheBoundaries: isOpenRouter || provider === 'anthropic',
+    documents: documentsOf(provider),
   })
+}
+
+function documentsOf(provider: string): DocumentForm {
+  return provider === 'perplexity' ? 'file_url' : 'file'
 }
 
 let sdkLoaded: Promise<typeof import('openai')> | undefined

@@ -172,7 +172,7 @@ onEachDatabase('Files of a tool that come to nothing', (kind) => {
     expect([await names(chat), await kept()]).to.deep.equal([[[]], []])
   })
 
-  it('that are not awaited are waited for, and what they throw is the tool’s (E84)', async () => {
+  it('that are not awaited are waited for, and what they throw is the tool’s (E80)', async () => {
     const [good, bad] = [freshId(), freshId()]
     async function* slowly() {
       await new Promise((resolve) => setImmediate(resolve))
@@ -198,7 +198,7 @@ onEachDatabase('Files of a tool that come to nothing', (kind) => {
     expect(await kept()).to.have.length(1)
   })
 
-  it('that can not be had are an error that the tool may take, as of a question (E84)', async () => {
+  it('that can not be had are an error that the tool may take, as of a question (E80)', async () => {
     const seen: unknown[] = []
     let full = false
     const tool = recording('draw', [], {}, async ({ attach }) => {

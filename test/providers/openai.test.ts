@@ -47,6 +47,27 @@ describe('A client for Chat Completions', () => {
         .and.not.have.property('max_completion_tokens')
     })
 
+    it('documents in the form that the provider has for them, and says which it takes (E84)', async () => {
+      const word = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'
+      const files = [word, 'application/pdf'].map((contentType) => ({ filename: 'a', contentType, base64: 'QQ==' }))
+      const ask = async (provider: string) => {
+        answerWith(sse(STOP))
+        const client = openAiClient({ apiKey: 'k', baseURL: server.baseURL, provider })
+        const taken = files.filter(({ contentType }) => client.supportsAttachment?.(contentType))
+        const messages = [{ role: 'user' as const, content: '', files: taken }]
+        await client.attempt(minimalRequest({ messages }), attemptOptions())
+        const { messages: sent } = JSON.parse(server.requests.at(-1)?.body ?? '') as {
+          messages: { content: unknown }[]
+        }
+        return sent[0]?.content
+      }
+      const bytes = { type: 'file_url', file_url: { url: 'QQ==' } }
+      expect(await ask('perplexity')).to.deep.equal([bytes, bytes])
+      expect(await ask('openai')).to.deep.equal([
+        { type: 'file', file: { filename: 'a', file_data: 'data:application/pdf;base64,QQ==' } },
+      ])
+    })
+
     it('through the fetch that it was given', async () => {
       const fetch = () => Promise.resolve(new Response(sse(...SUM, '[DONE]')))
       const client = openAiClient({ apiKey: 'k', fetch })

@@ -8,6 +8,7 @@ import {
   type ExpectedExchange,
   isSystem,
   lastResults,
+  otherParts,
   type RecordedMessage,
 } from './recordings.ts'
 
@@ -145,6 +146,7 @@ export function comparable(messages: readonly RecordedMessage[]): unknown[] {
   return [...messages.filter(isSystem), ...messages.filter((message) => !isSystem(message))].map((message) => ({
     role: isSystem(message) ? 'system' : message.role,
     content: digest(contentText(message.content)),
+    files: otherParts(message.content).map((part) => digest(JSON.stringify(comparablePart(part)))),
     answers: message.tool_call_id ?? null,
     calls: (message.tool_calls ?? []).map((call) => ({
       id: call.id,
@@ -152,6 +154,11 @@ export function comparable(messages: readonly RecordedMessage[]): unknown[] {
       arguments: parsed(call.function.arguments || '{}'),
     })),
   }))
+}
+
+/** How closely a picture is looked at is the provider's choice where nobody says. */
+function comparablePart(part: ReturnType<typeof otherParts>[number]): unknown {
+  return part.type === 'image_url' ? { type: part.type, url: part.image_url?.url } : part
 }
 
 /** Malformed arguments go back as the text that they are. */

@@ -1,6 +1,6 @@
 import { type Agent, defineAgent, defineTool, openAiClient, type Tool } from '../../src/index.ts'
 import { fetchInPieces } from '../providers/scripted-server.ts'
-import { agentName, type Conversation, hasOtherInput, readConversation, recordedFiles } from './recordings.ts'
+import { agentName, type Conversation, hasAddresses, readConversation, recordedFiles } from './recordings.ts'
 
 // What an application would have to run the recorded conversations: for each its model, its tools, its settings. What
 // the tools come to is told by the test's own process, at REPLAY_URL.
@@ -9,7 +9,7 @@ const replayUrl = process.env.REPLAY_URL ?? ''
 
 export const agents: readonly Agent[] = recordedFiles()
   .map((file) => readConversation(file))
-  .filter((conversation) => !hasOtherInput(conversation))
+  .filter((conversation) => !hasAddresses(conversation))
   .flatMap((conversation) => [agentOf(conversation, true), agentOf(conversation, false)])
 
 function agentOf(conversation: Conversation, streaming: boolean): Agent {

@@ -11,9 +11,11 @@ import { comparable, compareChat } from './comparisons.ts'
 import { planOf, type Step } from './plan.ts'
 import {
   agentName,
+  bytesOf,
   type Conversation,
   contentText,
-  hasOtherInput,
+  hasAddresses,
+  otherParts,
   type RecordedMessage,
   readConversation,
   recordedFiles,
@@ -53,8 +55,8 @@ if (files.length === 0) {
     })
 
     for (const file of files) {
-      if (hasOtherInput(readConversation(file))) {
-        it(`input not yet: ${file.replace('.json', '')} sends a picture or a file`)
+      if (hasAddresses(readConversation(file))) {
+        it(`input not yet: ${file.replace('.json', '')} has the provider fetch a picture or a file`)
         continue
       }
       total += 1
@@ -116,10 +118,13 @@ if (files.length === 0) {
 
 async function add(chat: Chat, message: RecordedMessage): Promise<void> {
   const content = contentText(message.content)
-  if (message.role === 'user') await chat.askLater(content)
-  else if (message.role === 'tool') {
+  if (message.role === 'user') {
+    await chat.askLater(content, { attachments: otherParts(message.content).map(bytesOf) })
+  }
+  if (message.role === 'tool') {
     await chat.addMessage({ role: 'tool', content, toolCallId: message.tool_call_id ?? '' })
-  } else {
+  }
+  if (message.role === 'assistant') {
     const toolCalls = (message.tool_calls ?? []).map((call) => ({
       id: call.id,
       name: call.function.name,

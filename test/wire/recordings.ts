@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import type { AttachmentData } from '../../src/index.ts'
 
 /** A message of a recorded request. */
 export interface RecordedMessage {
@@ -87,8 +88,36 @@ export function readConversation(file: string, { whole = false } = {}): Conversa
   return { ...JSON.parse(whole ? text.replaceAll('<MASSIVE_TEXT>', 'a'.repeat(1_000_000)) : text), file }
 }
 
-/** Whether a conversation sends pictures or files. */
-export const hasOtherInput = ({ features }: Conversation): boolean => features.some((name) => name.startsWith('input:'))
+/** A picture, a sound or a file in a recorded message. */
+interface RecordedPart {
+  readonly type: string
+  readonly image_url?: { readonly url: string }
+  readonly file_url?: { readonly url: string }
+}
+
+/** Whether a conversation has a provider fetch something: here bytes are sent. */
+export const hasAddresses = ({ exchanges }: Conversation): boolean =>
+  exchanges.some(({ request }) =>
+    request.body.messages.some((message) => otherParts(message.content).some((part) => bytesOf(part) === null)),
+  )
+
+/** The parts of a content that are pictures, sounds or files. */
+export function otherParts(content: unknown): RecordedPart[] {
+  const types = ['image_url', 'input_audio', 'file', 'file_url']
+  return Array.isArray(content) ? content.filter((part) => types.includes(part?.type)) : []
+}
+
+/** The bytes that a part holds; null for one that says where they are. */
+export function bytesOf({ type, image_url: image, file_url: file }: RecordedPart): AttachmentData | null {
+  const picture = /^data:([^;]+);base64,(.*)$/s.exec(image?.url ?? '')
+  if (type === 'image_url' && picture !== null) {
+    return { data: Buffer.from(picture[2] ?? '', 'base64'), contentType: picture[1] }
+  }
+  if (type !== 'file_url' || file === undefined || /^https?:/.test(file.url)) return null
+  const data = Buffer.from(file.url, 'base64')
+  // It has no name: PDFs and Word documents, which are archives, say what they are.
+  return { data, filename: data.subarray(0, 2).toString() === 'PK' ? 'a.docx' : 'a.pdf' }
+}
 
 /** The text of a recorded message: as it is, its text parts joined, or as JSON where it is neither. */
 export function contentText(content: unknown): string {

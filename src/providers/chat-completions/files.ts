@@ -10,16 +10,35 @@ const audio: Readonly<Record<string, string>> = {
 }
 const texts = /^text\/|^application\/(json|xml|yaml|x-yaml|javascript|typescript|sql|toml|x-sh)$|\+(json|xml)$/
 
-/** Whether Chat Completions have a part for files of that type. */
-export function supportsFile(contentType: string): boolean {
-  const type = contentType.toLowerCase()
-  return images.includes(type) || type in audio || type === 'application/pdf' || texts.test(type)
+/**
+ * How a server takes documents: `file`, as OpenAI does, PDFs alone; or `file_url`, as Perplexity does, which holds an address or, as here,
+ * the bytes.
+ */
+export type DocumentForm = 'file' | 'file_url'
+
+const documents: Readonly<Record<DocumentForm, readonly string[]>> = {
+  file: ['application/pdf'],
+  file_url: [
+    'application/pdf',
+    'application/msword',
+    'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
+    'application/rtf',
+    'text/rtf',
+  ],
 }
 
-/** A file as a part of a message: images, sounds and PDFs as such, texts under a line with their name. */
-export function renderFile({ filename, contentType, base64 }: RequestAttachment): JsonObject {
+/** Whether Chat Completions, as a server speaks them, have a part for files of that type. */
+export function supportsFile(contentType: string, form: DocumentForm = 'file'): boolean {
+  const type = contentType.toLowerCase()
+  return images.includes(type) || type in audio || documents[form].includes(type) || texts.test(type)
+}
+
+/** A file as a part of a message: images, sounds and documents as such, texts under a line with their name. */
+export function renderFile({ filename, contentType, base64 }: RequestAttachment, form: DocumentForm): JsonObject {
   const type = contentType.toLowerCase()
   if (images.includes(type)) return { type: 'image_url', image_url: { url: `data:${type};base64,${base64}` } }
+  // It takes no prefix that says what the bytes are.
+  if (form === 'file_url' && documents.file_url.includes(type)) return { type: 'file_url', file_url: { url: base64 } }
   const format = audio[type]
   if (format !== undefined) return { type: 'input_audio', input_audio: { data: base64, format } }
   if (texts.test(type)) {

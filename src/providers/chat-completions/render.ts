@@ -1,7 +1,7 @@
 import type { ChatCompletionCreateParams, ChatCompletionMessageParam } from 'openai/resources/chat/completions'
 import type { JsonObject } from '../../../models/rows.ts'
 import type { ModelRequest, RequestMessage, RequestToolCall, ToolSpec } from '../provider.ts'
-import { renderFile } from './files.ts'
+import { type DocumentForm, renderFile } from './files.ts'
 import { type RawReasoning, readRawReasoning } from './reasoning.ts'
 
 type AssistantMessage = Extract<RequestMessage, { role: 'assistant' }>
@@ -14,6 +14,8 @@ export interface RenderOptions {
   readonly reasoning?: 'effort' | 'object'
   /** Whether boundaries of the prompt cache are understood, as by servers that pass them on to Anthropic. Default false. */
   readonly cacheBoundaries?: boolean
+  /** How documents are sent. Default `file`. */
+  readonly documents?: DocumentForm
 }
 
 /**
@@ -24,7 +26,7 @@ export function renderRequest(request: ModelRequest, options: RenderOptions = {}
   const marked = options.cacheBoundaries === true ? latestBoundaries(request.messages) : new Set()
   const body: Record<string, unknown> = {
     model: request.model,
-    messages: renderMessages(request.messages, marked),
+    messages: renderMessages(request.messages, marked, options.documents ?? 'file'),
     ...renderTools(request),
     ...renderReasoning(request.thinking, options.reasoning ?? 'effort'),
   }
@@ -77,8 +79,7 @@ function latestBoundaries(messages: readonly RequestMessage[]): ReadonlySet<unkn
 }
 
 /** A boundary stands at the end of a message's parts. */
-function withBoundary(message: RequestMessage): ChatCompletionMessageParam {
-  const rendered = renderMessage(message)
+function withBoundary(message: RequestMessage, rendered: ChatCompletionMessageParam): ChatCompletionMessageParam {
   if (message.cacheUntilHere === undefined) return rendered
   const { content } = rendered
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : [...(content ?? [])]
@@ -93,35 +94,38 @@ function withBoundary(message: RequestMessage): ChatCompletionMessageParam {
 function renderMessages(
   messages: readonly RequestMessage[],
   marked: ReadonlySet<unknown>,
+  documents: DocumentForm,
 ): ChatCompletionMessageParam[] {
   let round: ToolMessage[] = []
   return messages.flatMap((message, at) => {
-    const rendered = marked.has(message) ? withBoundary(message) : renderMessage(message)
+    const plain = renderMessage(message, documents)
+    const rendered = marked.has(message) ? withBoundary(message, plain) : plain
     if (message.role !== 'tool') return [rendered]
     round.push(message)
     if (messages[at + 1]?.role === 'tool') return [rendered]
-    const parts = round.flatMap(renderResultFiles)
+    const parts = round.flatMap((result) => renderResultFiles(result, documents))
     round = []
     return parts.length === 0 ? [rendered] : [rendered, userParts(parts)]
   })
 }
 
-function renderResultFiles({ name, callId, files = [] }: ToolMessage): JsonObject[] {
+function renderResultFiles({ name, callId, files = [] }: ToolMessage, documents: DocumentForm): JsonObject[] {
   if (files.length === 0) return []
   const names = files.map(({ filename }) => filename).join(', ')
-  return [{ type: 'text', text: `Attached by ${name} (call ${callId}): ${names}` }, ...files.map(renderFile)]
+  const said = { type: 'text', text: `Attached by ${name} (call ${callId}): ${names}` }
+  return [said, ...files.map((file) => renderFile(file, documents))]
 }
 
 function userParts(content: readonly JsonObject[]): ChatCompletionMessageParam {
   return { role: 'user', content } as unknown as ChatCompletionMessageParam
 }
 
-function renderMessage(message: RequestMessage): ChatCompletionMessageParam {
+function renderMessage(message: RequestMessage, documents: DocumentForm): ChatCompletionMessageParam {
   if (message.role === 'assistant') return renderAssistant(message)
   if (message.role === 'tool') return { role: 'tool', tool_call_id: message.callId, content: message.content }
   if (message.files === undefined || message.files.length === 0) return { role: message.role, content: message.content }
   const said = message.content === '' ? [] : [{ type: 'text', text: message.content }]
-  return userParts([...said, ...message.files.map(renderFile)])
+  return userParts([...said, ...message.files.map((file) => renderFile(file, documents))])
 }
 
 function renderAssistant(message: AssistantMessage): ChatCompletionMessageParam {
