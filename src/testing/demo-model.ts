@@ -4,7 +4,7 @@ import { readWishes } from './demo-wishes.ts'
 import { text, toolCalls } from './replies.ts'
 import type { Reply, ReplyFunction, ReplyToolCall } from './reply.ts'
 import type { LoggedRequest } from './request-log.ts'
-import type { WireTool } from './wire.ts'
+import type { WireMessage, WireTool } from './wire.ts'
 import { textOf } from './wire.ts'
 
 /** The model name that every answer of the demo model bears. */
@@ -32,12 +32,18 @@ export interface DemoModelOptions {
 export function demoModel(options: DemoModelOptions = {}): ReplyFunction {
   const style = { chunks: 'words', chunkDelayMs: options.chunkDelayMs ?? 15, model: demoModelName } as const
   return (request): Reply => {
-    const last = request.messages.at(-1)
-    if (last?.role === 'tool') return text(sayResults(request.messages), style)
+    const said = withoutFiles(request.messages)
+    if (said.at(-1)?.role === 'tool') return text(sayResults(said), style)
     const calls = callsFor(request)
     if (calls.length > 0) return toolCalls(calls, style)
     return text(smallTalk(request), style)
   }
+}
+
+/** Files that tools attached stand behind their results, as a message that nobody said. */
+function withoutFiles(messages: readonly WireMessage[]): readonly WireMessage[] {
+  const isFiles = messages.at(-2)?.role === 'tool' && textOf(messages.at(-1)).startsWith('Attached by ')
+  return isFiles ? messages.slice(0, -1) : messages
 }
 
 const lastUser = (request: LoggedRequest) => request.messages.findLast((message) => message.role === 'user')

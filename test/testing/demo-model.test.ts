@@ -137,6 +137,19 @@ describe('The demo model', () => {
     expect(said.text).to.contain('You said: Look at this (with 1 attachment)')
   })
 
+  it('takes files that a tool attached for a part of its result, and what a user says behind it for more (E82)', async () => {
+    const image = { type: 'image_url' as const, image_url: { url: 'data:image/png;base64,AA==' } }
+    const call = { id: 'c', type: 'function' as const, function: { name: 'draw', arguments: '{}' } }
+    const round = [
+      user('Draw'),
+      { role: 'assistant' as const, tool_calls: [call] },
+      { role: 'tool' as const, tool_call_id: 'c', content: 'drawn' },
+    ]
+    const attached = { type: 'text' as const, text: 'Attached by draw (call c): a.png' }
+    expect((await ask([...round, { role: 'user', content: [attached, image] }])).text).to.equal('draw says: drawn.')
+    expect((await ask([...round, user('Once more')])).text).to.contain('You said: Once more')
+  })
+
   it('puts the results of tools into sentences, failures politely', async () => {
     const wanted = [
       ['clock', { city: 'Tokyo' }, '{"time":"12:00"}'],
