@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Sequelize, Transaction, TransactionOptions } from 'sequelize'
+import { driverErrors } from './driver-error.ts'
 
 /** What has become of a transaction, or, inside another one, of what it wrote. */
 export type Fate = 'open' | 'committed' | 'rolledBack'
@@ -42,7 +43,7 @@ function finished(transaction: Transaction): 'commit' | 'rollback' | undefined {
   return (transaction as { finished?: 'commit' | 'rollback' }).finished
 }
 
-/** How a transaction is retried. */
+/** How what lost to another transaction is retried. */
 export interface RetryOptions {
   /** How often the closure runs at most. Default: 8. */
   readonly attempts?: number
@@ -50,6 +51,10 @@ export interface RetryOptions {
   readonly sleep?: (ms: number) => Promise<unknown>
   /** From 0 to below 1; a test may pass its own. */
   readonly random?: () => number
+}
+
+/** How a transaction is run, and run again. */
+export interface RunOptions extends RetryOptions {
   /** How each transaction is begun; default: as Sequelize is set up. */
   readonly begin?: TransactionOptions | undefined
 }
@@ -62,13 +67,25 @@ const lostToAnother = new Set<unknown>([1213, 1205, 'ER_LOCK_DEADLOCK', 'ER_LOCK
 
 /** Whether an error says that the transaction lost to another one and that all of it can be tried again: a deadlock, a lock wait timeout, SQLITE_BUSY. */
 export function isLockConflict(error: unknown): boolean {
-  // Sequelize wraps the driver's error, some errors more than once.
-  for (let depth = 0, inner = error; depth < 4 && inner instanceof Error; depth++) {
-    const { errno, code, parent } = inner as { errno?: unknown; code?: unknown; parent?: unknown }
-    if (lostToAnother.has(errno) || lostToAnother.has(code)) return true
-    inner = parent as Error
+  return driverErrors(error).some(({ errno, code }) => lostToAnother.has(errno) || lostToAnother.has(code))
+}
+
+/**
+ * Does what leaves nothing behind when it loses to another transaction, such as one statement outside of any; again after a
+ * short pause when it did. Any other error comes out as it is, and so does the last conflict when the attempts are used up.
+ */
+export async function retryConflicts<Result>(
+  work: () => Promise<Result>,
+  { attempts = ATTEMPTS, sleep = wait, random = Math.random }: RetryOptions = {},
+): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (attempt >= attempts || !isLockConflict(error)) throw error
+      await sleep(Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS) * (0.5 + random()))
+    }
   }
-  return false
 }
 
 /**
@@ -80,14 +97,10 @@ export function isLockConflict(error: unknown): boolean {
 export async function inTransaction<Result>(
   sequelize: Sequelize,
   work: (transaction: Transaction) => Promise<Result>,
-  { attempts = ATTEMPTS, sleep = wait, random = Math.random, begin }: RetryOptions = {},
+  { begin, ...retry }: RunOptions = {},
 ): Promise<Result> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await (begin === undefined ? sequelize.transaction(work) : sequelize.transaction(begin, work))
-    } catch (error) {
-      if (attempt >= attempts || !isLockConflict(error)) throw error
-      await sleep(Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS) * (0.5 + random()))
-    }
-  }
+  return retryConflicts(
+    () => (begin === undefined ? sequelize.transaction(work) : sequelize.transaction(begin, work)),
+    retry,
+  )
 }

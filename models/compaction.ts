@@ -3,7 +3,7 @@ import { type ClaimKey, fence } from './claims.ts'
 import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
 import { type PendingSettings, savePending } from './settings.ts'
-import { insertMessages, linkUsages, type NewMessage } from './turns.ts'
+import { insertMessages, linkUsages, type NewMessage, type UsageLink } from './turns.ts'
 
 // Summaries and the wish for one. The wish has columns of its own: it can be set, met and given up without touching the
 // wish to have the turn run, and the other way round.
@@ -43,23 +43,21 @@ export async function countCompaction(db: Database, key: ClaimKey): Promise<bool
   )
 }
 
-export interface NewSummary {
+export interface NewSummary extends UsageLink {
   readonly message: NewMessage
-  /** The attempts that led to it, failed ones included. */
-  readonly usageIds: readonly string[]
   /** `compact_seq` as read before the summary was planned: a later wish is for another summary. */
   readonly seen: number
 }
 
 /** Commits a summary, and meets the wish for it. False = the turn was cancelled, nothing was written. */
 export async function commitSummary(db: Database, key: ClaimKey, summary: NewSummary): Promise<boolean> {
-  const { message, usageIds, seen } = summary
+  const { message, seen } = summary
   return db.transaction(async (transaction) => {
     const met = `compact_at = CASE WHEN compact_seq <> ${Math.trunc(seen)} THEN compact_at ELSE NULL END`
     if (!(await fence(db, transaction, key, { messages: 1, aside: true, unlessCancelled: true, also: met })))
       return false
     await insertMessages(db, [message], transaction)
-    await linkUsages(db, usageIds, message.id, transaction)
+    await linkUsages(db, summary, message.id, transaction)
     return true
   })
 }

@@ -32,7 +32,7 @@ export async function lookAtChat(db: Database, chatId: string, transaction?: Tra
       `(SELECT COUNT(*) FROM ${queuedMessages} q WHERE q.chat_id = c.id AND q.steer = 1) AS steering, ` +
       `(SELECT COUNT(*) FROM ${queuedMessages} q WHERE q.chat_id = c.id) AS queued, ` +
       `(SELECT COUNT(*) FROM ${usages} u WHERE u.chat_id = c.id AND u.status = 'pending' AND u.claim_token < c.claim_token) AS orphaned, ` +
-      `(SELECT CASE WHEN u.message_id IS NULL THEN u.answer_id END FROM ${usages} u WHERE u.chat_id = c.id AND u.operation = 'chat' ORDER BY u.id DESC LIMIT 1) AS draft, ` +
+      `(SELECT CASE WHEN u.message_id IS NULL AND NOT EXISTS (SELECT 1 FROM ${messages} a WHERE a.id = u.answer_id) THEN u.answer_id END FROM ${usages} u WHERE u.chat_id = c.id AND u.operation = 'chat' ORDER BY u.id DESC LIMIT 1) AS draft, ` +
       `CASE WHEN c.compact_at <= ${db.dialect.now} THEN 1 ELSE 0 END AS compactDue, ` +
       `(SELECT MAX(m.summary_through) FROM ${messages} m WHERE m.chat_id = c.id) AS through ` +
       `FROM ${chats} c WHERE c.id = $chatId${transaction ? db.dialect.forUpdate : ''}`,

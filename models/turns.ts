@@ -1,5 +1,6 @@
 import { type Transaction, UniqueConstraintError } from 'sequelize'
 import { v7 as uuid } from 'uuid'
+import { isRefusedStatement } from '../config/refused-statement.ts'
 import { holdBlobs } from './blobs.ts'
 import { cancelTurn } from './cancelling.ts'
 import { type ClaimKey, fence } from './claims.ts'
@@ -13,11 +14,16 @@ import type { Approval, MessageRow, QueuedMessageRow, ToolCallRow, Transfer } fr
 /** A message to insert: its time is the process's, its place is the end of the transcript. */
 export type NewMessage = Omit<MessageRow, 'position' | 'updatedAt'>
 
-export interface NewAnswer {
+/** The attempts that led to a message, failed ones included. */
+export interface UsageLink {
+  readonly usageIds: readonly string[]
+  /** Told when the database refuses to name the message in their entries; the message is stored all the same. (S83) */
+  readonly onUnlinked: (error: unknown) => void
+}
+
+export interface NewAnswer extends UsageLink {
   readonly message: NewMessage
   readonly toolCalls: readonly ToolCallRow[]
-  /** The attempts that led to this answer, failed ones included. */
-  readonly usageIds: readonly string[]
 }
 
 /**
@@ -31,7 +37,7 @@ export async function commitAnswer(db: Database, key: ClaimKey, answer: NewAnswe
       if (!(await fence(db, transaction, key, { messages: 1, round, unlessCancelled: true }))) return false
       await insertMessages(db, [answer.message], transaction)
       await db.insert<ToolCallRow>(db.tables.toolCalls, toolCallColumns, answer.toolCalls, { transaction })
-      await linkUsages(db, answer.usageIds, answer.message.id, transaction)
+      await linkUsages(db, answer, answer.message.id, transaction)
       return true
     })
   try {
@@ -154,9 +160,8 @@ export async function takeQueued(
 export async function settleCancelled(
   db: Database,
   key: ClaimKey,
-  settled: {
+  settled: UsageLink & {
     readonly shown: NewMessage | null
-    readonly usageIds: readonly string[]
     readonly closed: readonly NewResult[]
   },
 ): Promise<void> {
@@ -170,7 +175,7 @@ export async function settleCancelled(
         'attempts = 0, failure = NULL, parked = 0, claimed_by = NULL, claimed_until = NULL',
     })
     await insertMessages(db, shown, transaction, shown.length + settled.closed.length)
-    if (settled.shown !== null) await linkUsages(db, settled.usageIds, settled.shown.id, transaction)
+    if (settled.shown !== null) await linkUsages(db, settled, settled.shown.id, transaction)
     await insertResults(db, settled.closed, transaction)
   })
 }
@@ -238,19 +243,27 @@ async function wantTransfer(db: Database, chatId: string, transfer: Transfer, tr
   )
 }
 
-/** Names the message that attempts led to. */
+/**
+ * Names the message that attempts led to; an entry that is not there is none to name it in. A refused statement undoes itself
+ * alone, on both databases, so the rest of the transaction stands.
+ */
 export async function linkUsages(
   db: Database,
-  usageIds: readonly string[],
+  { usageIds, onUnlinked }: UsageLink,
   messageId: string,
   transaction: Transaction,
 ): Promise<void> {
   if (usageIds.length === 0) return
-  await db.write(
-    `UPDATE ${db.tables.usages} SET message_id = $messageId WHERE id IN (${usageIds.map((_, at) => `$id${at}`).join(', ')})`,
-    { messageId, ...Object.fromEntries(usageIds.map((id, at) => [`id${at}`, id])) },
-    transaction,
-  )
+  try {
+    await db.write(
+      `UPDATE ${db.tables.usages} SET message_id = $messageId WHERE id IN (${usageIds.map((_, at) => `$id${at}`).join(', ')})`,
+      { messageId, ...Object.fromEntries(usageIds.map((id, at) => [`id${at}`, id])) },
+      transaction,
+    )
+  } catch (error) {
+    if (!isRefusedStatement(error)) throw error
+    onUnlinked(error)
+  }
 }
 
 function isTakenCallId(error: unknown): boolean {

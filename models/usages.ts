@@ -1,9 +1,11 @@
+import { retryConflicts } from '../config/transaction.ts'
 import { readRow, selectList, usageColumns } from './columns.ts'
 import type { Database } from './database.ts'
 import type { UsageRow, UsageStatus } from './rows.ts'
 import { treeOf } from './tree.ts'
 
-// The only writes of a run that need no fence: money that was spent is recorded whoever holds the chat.
+// The only writes of a run that need no fence: money that was spent is recorded whoever holds the chat. Each is one statement
+// outside of any transaction, which leaves nothing behind when it loses to another one.
 
 export type NewUsage = Pick<
   UsageRow,
@@ -28,14 +30,14 @@ export type UsageClosing = Pick<
 /** Opens an entry before the request is sent. */
 export async function openUsage(db: Database, usage: NewUsage): Promise<void> {
   const now = new Date()
-  await db.insert<UsageRow>(db.tables.usages, usageColumns, [
-    { ...usage, status: 'pending', createdAt: now, updatedAt: now },
-  ])
+  const row = { ...usage, status: 'pending', createdAt: now, updatedAt: now } as const
+  await retryConflicts(() => db.insert<UsageRow>(db.tables.usages, usageColumns, [row]))
 }
 
 /** Closes an entry with what is known of the attempt; a later word of the process that made it wins. */
 export async function closeUsage(db: Database, id: string, closing: UsageClosing): Promise<void> {
-  await db.write(
+  await writeAlone(
+    db,
     `UPDATE ${db.tables.usages} SET status = $status, input_tokens = $inputTokens, output_tokens = $outputTokens, ` +
       'cache_read_tokens = $cacheReadTokens, cache_write_tokens = $cacheWriteTokens, thinking_tokens = $thinkingTokens, ' +
       'input_cost = $inputCost, output_cost = $outputCost, cache_read_cost = $cacheReadCost, ' +
@@ -47,11 +49,16 @@ export async function closeUsage(db: Database, id: string, closing: UsageClosing
 
 /** Closes what a dead run left open: it may have been billed, so tokens and cost stay unknown. */
 export async function closeOrphanedUsages(db: Database, chatId: string, claimToken: number): Promise<void> {
-  await db.write(
+  await writeAlone(
+    db,
     `UPDATE ${db.tables.usages} SET status = 'failed', error_code = 'orphaned', updated_at = ${db.dialect.now} ` +
       `WHERE chat_id = $chatId AND status = 'pending' AND claim_token < $claimToken`,
     { chatId, claimToken },
   )
+}
+
+function writeAlone(db: Database, ...statement: Parameters<Database['write']>): Promise<number> {
+  return retryConflicts(() => db.write(...statement))
 }
 
 /** Every attempt of a chat and of the chats below it, in the order in which they began. */

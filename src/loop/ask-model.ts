@@ -7,6 +7,7 @@ import { type AttemptEnd, modelEnded } from './model-ended.ts'
 import type { ModelTarget } from './model-target.ts'
 import { factsOf, type RunContext } from './run-context.ts'
 import { usageClosing } from './usage-closing.ts'
+import { closeUsage } from './usage-entries.ts'
 
 /** One physical attempt at a model. */
 export interface ModelAttempt {
@@ -30,7 +31,8 @@ export type Asked =
 type OnProgress = (progress: AnswerProgress) => void | Promise<void>
 
 /**
- * Makes one attempt. Its usage entry is closed whatever happens. Throws what no retry can mend: the claim, a hook, a bug.
+ * Makes one attempt. Its usage entry is closed whatever happens. Throws what no retry can mend: the claim, a hook, a bug, a
+ * database that is away.
  */
 export function askModel(
   run: RunContext,
@@ -53,7 +55,6 @@ async function askObserved(
   onProgress: OnProgress,
   report: Observe,
 ): Promise<Asked> {
-  const { rows } = run.ports
   const { agent } = run.configuration
   const { client, prices, headers } = attempt.target
   const stop = run.stoppable()
@@ -61,8 +62,9 @@ async function askObserved(
   let firstTokenMs: number | null = null
   const ended = (closing: UsageClosing, end: AttemptEnd) =>
     modelEnded(run, { ...attempt, begunAt, firstTokenMs }, closing, end)
+  let answer: Answer
   try {
-    const answer = await client.attempt(request, {
+    answer = await client.attempt(request, {
       signal: stop.signal,
       timeoutMs: agent.timeoutMs,
       headers,
@@ -72,25 +74,12 @@ async function askObserved(
         return onProgress(progress)
       },
     })
-    const closing = usageClosing({ status: 'succeeded', usage: answer.usage ?? attempt.usage, prices })
-    const observation = ended(closing, { answer })
-    await rows.closeUsage(attempt.usageId, closing)
-    // What throws before this is told of below.
-    report(observation)
-    run.publish({
-      type: 'usage',
-      messageId: attempt.messageId,
-      inputTokens: closing.inputTokens,
-      outputTokens: closing.outputTokens,
-      cost: closing.totalCost,
-    })
-    return { kind: 'answered', answer }
   } catch (error) {
     const aborted = stop.signal.aborted
     const status = aborted ? 'cancelled' : 'failed'
     const closing = usageClosing({ status, usage: attempt.usage, prices, error })
     report(ended(closing, { error }))
-    await rows.closeUsage(attempt.usageId, closing)
+    await closeUsage(run, attempt, closing)
     run.claim.signal.throwIfAborted()
     if (aborted) return { kind: 'stopped' }
     if (error instanceof ProviderError) return { kind: 'failed', error }
@@ -98,21 +87,17 @@ async function askObserved(
   } finally {
     stop.dispose()
   }
-}
-
-/** Opens the usage entry of an attempt, before anything is sent. */
-export async function openUsage(run: RunContext, attempt: ModelAttempt): Promise<void> {
-  await run.ports.rows.openUsage({
-    id: attempt.usageId,
-    chatId: run.chat.id,
-    owner: run.chat.owner,
-    // Viewers see nothing of a summary, so nothing of it can be left on their screens.
-    answerId: attempt.operation === 'chat' ? attempt.messageId : null,
-    operation: attempt.operation,
-    provider: attempt.target.client.provider,
-    model: attempt.target.model,
-    claimToken: run.chat.claimToken,
+  const closing = usageClosing({ status: 'succeeded', usage: answer.usage ?? attempt.usage, prices })
+  report(ended(closing, { answer }))
+  await closeUsage(run, attempt, closing)
+  run.publish({
+    type: 'usage',
+    messageId: attempt.messageId,
+    inputTokens: closing.inputTokens,
+    outputTokens: closing.outputTokens,
+    cost: closing.totalCost,
   })
+  return { kind: 'answered', answer }
 }
 
 /** Waits before another attempt at what failed. */

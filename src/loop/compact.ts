@@ -4,7 +4,7 @@ import type { NewMessage } from '../../models/turns.ts'
 import { type ErrorFacts, errorFacts } from '../observability/error-facts.ts'
 import type { Answer, ModelRequest } from '../providers/provider.ts'
 import { retryDelayMs } from '../providers/retry.ts'
-import { type Asked, askModel, type ModelAttempt, openUsage, pause } from './ask-model.ts'
+import { type Asked, askModel, type ModelAttempt, pause } from './ask-model.ts'
 import { checkSummary } from './check-summary.ts'
 import { closeAbandoned } from './close-calls.ts'
 import { planCompaction } from './compaction-plan.ts'
@@ -15,6 +15,7 @@ import { withFiles } from './request-files.ts'
 import { factsOf, type RunContext } from './run-context.ts'
 import { replacedCharacters, type SummaryOrder, summaryRequest } from './summary-request.ts'
 import { abandonedCalls } from './transcript.ts'
+import { openUsage, usageLink } from './usage-entries.ts'
 
 export type Compacted =
   | { readonly kind: 'stored'; readonly message: TranscriptMessage }
@@ -69,7 +70,8 @@ async function summarise(run: RunContext, order: SummaryOrder): Promise<Compacte
   if (asked.kind === 'stopped') return asked
   checkSummary(run.chat.id, request.model, asked.answer, replacedCharacters(run, plan))
   const message = summaryMessage(run, messageId, asked.answer, plan.through)
-  if (!(await run.ports.rows.commitSummary(run.claim, { message, usageIds, seen }))) return { kind: 'stopped' }
+  const link = usageLink(run, usageIds)
+  if (!(await run.ports.rows.commitSummary(run.claim, { message, ...link, seen }))) return { kind: 'stopped' }
   return { kind: 'stored', message: run.appendAside(message) }
 }
 

@@ -6,7 +6,7 @@ import { eventToolCall } from '../events/tool-call.ts'
 import type { Answer, AnswerProgress, ModelRequest } from '../providers/provider.ts'
 import { retryDelayMs } from '../providers/retry.ts'
 import type { Fallback } from '../tools/fallback.ts'
-import { type Asked, askModel, type ModelAttempt, openUsage, pause } from './ask-model.ts'
+import { type Asked, askModel, type ModelAttempt, pause } from './ask-model.ts'
 import { measuredTokens } from './context-size.ts'
 import { hookedRequest, modelRequest } from './model-request.ts'
 import { type ModelTarget, nextTarget, ownTarget, requestFor, storableAnswer } from './model-target.ts'
@@ -14,6 +14,7 @@ import { newToolCalls } from './new-tool-calls.ts'
 import { withFiles } from './request-files.ts'
 import type { RunContext } from './run-context.ts'
 import { ShownChunk } from './shown-chunk.ts'
+import { openUsage, usageLink } from './usage-entries.ts'
 
 /** One physical attempt at an answer: what was shown of it, what it used. */
 interface Attempt extends ModelAttempt {
@@ -155,7 +156,8 @@ async function commit(
 ): Promise<TranscriptMessage | null> {
   const message = assistantMessage(run, attempt.messageId, answer)
   const toolCalls = newToolCalls(run, message, answer)
-  if (!(await run.ports.rows.commitAnswer(run.claim, { message, toolCalls, usageIds }))) {
+  const link = usageLink(run, usageIds)
+  if (!(await run.ports.rows.commitAnswer(run.claim, { message, toolCalls, ...link }))) {
     return cancelled(run, attempt, usageIds)
   }
   const { content, finishReason } = message

@@ -12,7 +12,7 @@ import type {
 } from '../../models/rows.ts'
 import type { ChatLook } from '../../models/transcript.ts'
 import type { NewTransfer } from '../../models/transferring.ts'
-import type { NewAnswer, NewMessage, NewResult } from '../../models/turns.ts'
+import type { NewAnswer, NewMessage, NewResult, UsageLink } from '../../models/turns.ts'
 import type { NewUsage, UsageClosing } from '../../models/usages.ts'
 import type { SubChatOutcome } from '../../models/waiting.ts'
 import type { AttachmentSource, LoadedAttachment } from '../attachments/source.ts'
@@ -71,7 +71,7 @@ export interface RowsPort {
   ): Promise<boolean>
   settleCancelled(
     key: ClaimKey,
-    settled: { shown: NewMessage | null; usageIds: readonly string[]; closed: readonly NewResult[] },
+    settled: UsageLink & { shown: NewMessage | null; closed: readonly NewResult[] },
   ): Promise<void>
   release(
     key: ClaimKey,

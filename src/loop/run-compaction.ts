@@ -21,6 +21,7 @@ import { type LoopPorts, RunContext, type RunOrder } from './run-context.ts'
 import { RunReport } from './run-report.ts'
 import { settleCancelled } from './settle-cancelled.ts'
 import { abandonedCalls, hasPendingWork, openCalls } from './transcript.ts'
+import { closeOrphanedUsages } from './usage-entries.ts'
 
 export interface CompactionOrder {
   readonly chatId: string
@@ -101,8 +102,8 @@ async function begin(
 ): Promise<RunContext> {
   const rows = await readRows(ports.rows, order.chatId)
   report.taken(rows.look)
-  const { chat, orphanedUsages } = rows.look
-  if (orphanedUsages > 0) await ports.rows.closeOrphanedUsages(order.chatId, chat.claimToken)
+  const { chat } = rows.look
+  await closeOrphanedUsages(ports, rows.look)
   const runOrder = {
     chatId: order.chatId,
     verb: 'compact',

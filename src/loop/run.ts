@@ -11,6 +11,7 @@ import { type LoopPorts, RunContext, type RunOrder } from './run-context.ts'
 import { RunReport } from './run-report.ts'
 import { isSummary, latestMessage, openCalls } from './transcript.ts'
 import { tellAnswered, tellFailed } from './turn-end.ts'
+import { closeOrphanedUsages } from './usage-entries.ts'
 
 export type RunResult =
   /** Nobody ran: another process holds the chat, it is not wanted, or this process lacks its agent. */
@@ -109,7 +110,7 @@ async function begin(ports: LoopPorts, order: RunOrder, claim: HeldClaim, report
   const rows = await readRows(ports.rows, order.chatId)
   const { look } = rows
   report.taken(look)
-  if (look.orphanedUsages > 0) await ports.rows.closeOrphanedUsages(order.chatId, look.chat.claimToken)
+  await closeOrphanedUsages(ports, look)
   const configuration = await ports.configure(look.chat, order)
   const context = new RunContext(ports, order, claim, configuration, rows, report)
   const { attempts } = look.chat

@@ -4,6 +4,7 @@ import { closingResults, noteClosed } from './close-calls.ts'
 import { cancelTasks } from './paused-calls.ts'
 import type { RunContext } from './run-context.ts'
 import { tellCancelled } from './turn-end.ts'
+import { usageLink } from './usage-entries.ts'
 
 /** Ends a cancelled turn and gives the chat back: what was shown is kept, what was open is closed. */
 export async function settleCancelled(run: RunContext, open: readonly ToolCallRow[]): Promise<void> {
@@ -11,7 +12,8 @@ export async function settleCancelled(run: RunContext, open: readonly ToolCallRo
   const closed = closingResults(run, open, 'the turn was cancelled')
   await cancelTasks(run, open)
   await tellCancelled(run)
-  await run.ports.rows.settleCancelled(run.claim, { shown, usageIds: run.shown?.usageIds ?? [], closed })
+  const link = usageLink(run, run.shown?.usageIds ?? [])
+  await run.ports.rows.settleCancelled(run.claim, { shown, ...link, closed })
   const stored: TranscriptMessage[] = []
   if (shown !== null) {
     stored.push(run.append(shown))

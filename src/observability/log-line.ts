@@ -41,6 +41,7 @@ const rules: { readonly [Name in Type]: Rule<Name> } = {
   'move.made': ['debug', 'A move was made'],
   'model.ended': [({ status }) => (status === 'failed' ? 'warn' : 'debug'), 'An attempt at a model ended'],
   'model.retry': ['warn', 'The model is asked again after a pause'],
+  'usage.unwritten': ['warn', 'The database refused a usage entry; the turn goes on without it'],
   'tool.ended': [
     ({ outcome, error }) => (outcome === 'interrupted' || outcome === 'abandoned' || error !== null ? 'warn' : 'debug'),
     'A tool call ended',

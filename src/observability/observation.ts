@@ -105,6 +105,16 @@ export type ModelEnded = Observed<
     content: string | null
   }
 >
+export type UsageUnwritten = Observed<
+  'usage.unwritten',
+  RunFacts & {
+    /** The entry; the last one where several led to one message. Null: those that dead runs left open. */
+    usageId: string | null
+    /** When the attempt began, when it ended, when its message was stored, or after its run had died. */
+    step: 'open' | 'close' | 'link' | 'orphan'
+    error: ErrorFacts
+  }
+>
 export type ToolEnded = Observed<
   'tool.ended',
   RunFacts & {
@@ -147,6 +157,8 @@ export type Observation =
       'model.retry',
       RunFacts & { provider: string; model: string; attempt: number; delayMs: number; code: string }
     >
+  /** The database refused a write of the ledger: the turn goes on without it. (S83) */
+  | UsageUnwritten
   | ToolEnded
   | Observed<'approval.requested', RunFacts & { tool: string; toolCallId: string }>
   | Observed<'approval.decided', { chatId: string; tool: string; toolCallId: string; approval: Approval }>

@@ -97,6 +97,7 @@ export class MemoryTables {
     const queued = this.queue(chatId)
     const usages = this.usages.filter((usage) => usage.chatId === chatId)
     const asked = usages.findLast((usage) => usage.operation === 'chat')
+    const isStored = (id: string | null) => this.messages(chatId).some((message) => message.id === id)
     const summaries = this.messages(chatId).flatMap(({ summaryThrough }) => summaryThrough ?? [])
     return {
       chat: { ...chat },
@@ -106,7 +107,7 @@ export class MemoryTables {
       queued: { steering: queued.filter((row) => row.steer).length, total: queued.length },
       orphanedUsages: usages.filter(({ status, claimToken }) => status === 'pending' && claimToken < chat.claimToken)
         .length,
-      draft: asked === undefined || asked.messageId !== null ? null : asked.answerId,
+      draft: asked === undefined || asked.messageId !== null || isStored(asked.answerId) ? null : asked.answerId,
       compactDue: chat.compactAt !== null && chat.compactAt.getTime() <= now,
       summaryThrough: summaries.length === 0 ? null : Math.max(...summaries),
     }

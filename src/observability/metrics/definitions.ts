@@ -71,6 +71,12 @@ export const definitions = {
     labels: ['provider', 'model'],
     alert: 'the increase over a day is above your budget',
   },
+  usages_unwritten_total: {
+    kind: 'counter',
+    help: 'Writes of usage entries that the database refused, by which: open, close, link (to the message), orphan (of a dead run).',
+    labels: ['step'],
+    alert: 'any increase: the ledger has gaps; turns go on',
+  },
   tool_calls_total: {
     kind: 'counter',
     help: 'Tool calls that got a result in this process, by how they ended, those that were not executed too.',

@@ -62,6 +62,8 @@ export function recordTo(recorder: Recorder): (observation: Observation) => void
         return model(seen)
       case 'tool.ended':
         return tool(seen)
+      case 'usage.unwritten':
+        return recorder.add('usages_unwritten_total', 1, { step: seen.step })
       case 'compaction.ended':
         return recorder.add('compactions_total', 1, { outcome: seen.outcome })
       case 'claim.renewed-late':
