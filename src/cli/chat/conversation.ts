@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Chat } from '../../chat/chat.ts'
 import { ChatNotFoundError } from '../../errors.ts'
-import type { ChatEvent, EventToolCall } from '../../events/event.ts'
+import type { ChatEvent } from '../../events/event.ts'
 import type { EventReader } from '../../events/reader.ts'
 import type { Threadmill } from '../../threadmill.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -14,8 +14,8 @@ import type { Screen } from '../terminal/screen.ts'
 import { actAside } from './aside.ts'
 import { type Input, readInput } from './input.ts'
 import { type Phase, phaseOf } from './phase.ts'
-import { Undecided } from './undecided.ts'
-import { prompt, question, type View } from './view.ts'
+import { prompt, type View } from './view.ts'
+import { nothingWaits, Waits } from './waits.ts'
 
 export interface ConversationParts {
   readonly mill: Threadmill
@@ -34,7 +34,7 @@ const patienceMs = 5_000
 /** One person's part in a chat. The chat runs elsewhere, and does not depend on it. */
 export class Conversation {
   readonly #parts: ConversationParts
-  readonly #undecided: Undecided
+  readonly #waits: Waits
   /** What waits in the queue, to be shown when it has its place. */
   readonly #queued = new Map<string, string>()
   readonly #waiting = new Set<() => void>()
@@ -49,7 +49,7 @@ export class Conversation {
 
   constructor(parts: ConversationParts) {
     this.#parts = parts
-    this.#undecided = new Undecided(parts.chat, parts.view)
+    this.#waits = new Waits(parts.chat, parts.view)
   }
 
   /** Whether the turn was left while it ran. */
@@ -109,18 +109,18 @@ export class Conversation {
         this.#become('busy')
         return
       case 'approval.requested':
-        this.#undecided.add(event.toolCall)
+      case 'input.requested':
+      case 'tool.result':
+        this.#waits.take(event)
         break
       case 'approval.decided':
-        this.#undecided.decided(event.toolCall)
-        // Whoever decided woke a worker; where none had to, a look at the rows tells.
+      case 'input.answered':
+        this.#waits.take(event)
+        // Whoever decided or answered woke a worker; where none had to, a look at the rows tells.
         if (this.#phase === 'parked') {
           this.#phase = 'busy'
           this.#expectSign()
         }
-        break
-      case 'tool.result':
-        this.#undecided.remove(event.toolCallId)
         break
       case 'queued':
         this.#queued.set(event.queuedId, event.content ?? '')
@@ -148,16 +148,11 @@ export class Conversation {
     const wishes = this.#wishes
     const diagnosis = await chat.diagnosis()
     const phase = phaseOf(diagnosis)
-    const pending = phase === 'parked' ? await this.#pending() : []
+    const seen = phase === 'parked' ? await this.#waits.read() : nothingWaits
     if (wishes !== this.#wishes) return
     this.#code = phase === 'rest' && end?.type === 'run.cancelled' ? exitCodes.interrupted : exitCodeFor(diagnosis)
-    if (phase !== 'busy') this.#undecided.replace(pending)
+    if (phase !== 'busy') this.#waits.replace(seen)
     this.#become(phase)
-  }
-
-  async #pending(): Promise<EventToolCall[]> {
-    const calls = await this.#parts.chat.pendingApprovals()
-    return calls.map((call) => ({ toolCallId: call.toolCallId, name: call.name, arguments: call.arguments }))
   }
 
   async #read(): Promise<number> {
@@ -170,10 +165,15 @@ export class Conversation {
       const input = readInput(line.text)
       if (input.kind === 'quit') return exitCodes.ok
       // What a program wrote beforehand is for one turn after the other; a person sees what is going on.
-      if (input.kind === 'text' && !lines.terminal)
-        await this.#until(() => this.#phase !== 'busy' || this.#undecided.any)
+      if (!lines.terminal) await this.#until(() => this.#phase !== 'busy' || this.#isAwaited(input))
       await this.#act(input).catch((error) => view.problem(error))
     }
+  }
+
+  /** Whether a line can be acted on while the chat runs: one that is no answer to something always can. */
+  #isAwaited({ kind }: Input): boolean {
+    if (kind === 'text') return this.#waits.any
+    return (kind !== 'answer' && kind !== 'decline') || this.#waits.questions.any
   }
 
   async #ended(): Promise<number> {
@@ -189,6 +189,12 @@ export class Conversation {
         return
       case 'text':
         return this.#say(input.text)
+      case 'answer':
+        await this.#waits.questions.answer(input.text, (act) => this.#wish(act))
+        return this.#changed()
+      case 'decline':
+        await this.#waits.questions.decline(input.which, (act) => this.#wish(act))
+        return this.#changed()
       case 'later':
       case 'steer':
         return this.#wish(() => chat.queue(input.text, { steer: input.kind === 'steer' }))
@@ -203,7 +209,10 @@ export class Conversation {
 
   async #say(text: string): Promise<void> {
     const { chat, lines, view } = this.#parts
-    if (this.#undecided.any) return this.#undecided.answer(text, (decide) => this.#wish(decide))
+    if (this.#waits.any) {
+      await this.#waits.say(text, (act) => this.#wish(act))
+      return this.#changed()
+    }
     if (this.#phase !== 'rest') return this.#wish(() => chat.queue(text, { steer: true }))
     if (!lines.terminal) view.said(text)
     return this.#wish(() => chat.askLater(text, { enqueue: true }))
@@ -262,9 +271,9 @@ export class Conversation {
   }
 
   #changed(): void {
-    this.#undecided.show()
+    this.#waits.show()
     const idle = this.#phase === 'busy' ? '' : prompt
-    this.#parts.output.setPrompt(this.#undecided.any ? question : idle)
+    this.#parts.output.setPrompt(this.#waits.prompt ?? idle)
     for (const look of this.#waiting) look()
   }
 

@@ -1,7 +1,8 @@
 /** What a line asks for. */
 export type Input =
-  | { readonly kind: 'text' | 'later' | 'steer'; readonly text: string }
+  | { readonly kind: 'text' | 'later' | 'steer' | 'answer'; readonly text: string }
   | { readonly kind: 'unqueue'; readonly which: string }
+  | { readonly kind: 'decline'; readonly which: string }
   | { readonly [Name in Command]: { readonly kind: Name } }[Command]
   | { readonly kind: 'wrong'; readonly problem: string }
 
@@ -9,6 +10,9 @@ type Command = 'nothing' | 'queue' | 'status' | 'retry' | 'compact' | 'cancel' |
 
 /** Every command, as `/help` explains it. */
 export const commandsHelp = [
+  '/answer JSON   answer what a tool asks, with an object of its fields, or a text where that is all it asks',
+  '/answer KEY …  answer that question, where there are several; without KEY the oldest',
+  '/decline KEY   decline to answer; without KEY the oldest question',
   '/later TEXT    queue a message for the next turn',
   '/steer TEXT    queue a message that joins the running turn; in a terminal so does any line typed during an answer',
   '/queue         list what is queued',
@@ -31,9 +35,12 @@ export function readInput(line: string): Input {
   switch (word) {
     case 'later':
     case 'steer':
+    case 'answer':
       return rest === '' ? { kind: 'wrong', problem: `/${word} needs a text` } : { kind: word, text: rest }
     case 'unqueue':
       return { kind: 'unqueue', which: rest }
+    case 'decline':
+      return { kind: 'decline', which: rest }
     case 'queue':
     case 'status':
     case 'retry':

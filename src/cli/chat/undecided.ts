@@ -1,6 +1,7 @@
 import type { Chat } from '../../chat/chat.ts'
 import type { EventToolCall } from '../../events/event.ts'
 import { type Decision, readDecision } from './input.ts'
+import type { Wish } from './unanswered.ts'
 import type { View } from './view.ts'
 
 /** The calls that wait for a decision: the oldest is asked about. */
@@ -48,11 +49,8 @@ export class Undecided {
     this.#shown = first?.toolCallId ?? null
   }
 
-  /**
-   * Takes a line as the decision about the call that is asked about.
-   * @param wish does what makes the chat run.
-   */
-  async answer(text: string, wish: (decide: () => Promise<unknown>) => Promise<void>): Promise<void> {
+  /** Takes a line as the decision about the call that is asked about. */
+  async answer(text: string, wish: Wish): Promise<void> {
     const decision = readDecision(text)
     const [call] = this.#calls.values()
     if (decision === null || call === undefined) return this.#view.note('please answer y, n or a; /later TEXT queues')

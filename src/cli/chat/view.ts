@@ -1,9 +1,11 @@
 import type { Diagnosis } from '../../chat/diagnose.ts'
+import type { PendingTaskOfChat } from '../../chat/pending.ts'
 import type { ChatEvent, EventToolCall } from '../../events/event.ts'
 import type { Cli } from '../cli.ts'
 import { complaintOf } from '../complain.ts'
 import { diagnosisLines } from '../status/chat.ts'
 import type { Screen } from '../terminal/screen.ts'
+import { howToAnswer, type Question, questionLines } from './question.ts'
 
 /** A message that waits in the queue. */
 export interface Waiting {
@@ -21,6 +23,10 @@ export interface View {
   said(text: string): void
   /** A call that is to be decided about; `more` wait behind it. */
   asks(call: EventToolCall, more: number): void
+  /** A question that is to be answered; those of the `others`' keys wait behind it. */
+  asksFor(question: Question, others: readonly string[]): void
+  /** Work that goes on elsewhere. */
+  waitsFor(task: PendingTaskOfChat): void
   note(text: string): void
   queue(messages: readonly Waiting[]): void
   status(diagnosis: Diagnosis): void
@@ -28,6 +34,7 @@ export interface View {
 }
 
 export const question = 'approve? y(es), n(o), a(lways) › '
+export const answerPrompt = 'answer › '
 export const prompt = '› '
 
 /** For people: on a terminal, or as plain text. */
@@ -46,6 +53,8 @@ export class TextView implements View {
   }
 
   event(event: ChatEvent): void {
+    // It is asked, once it is its turn.
+    if (event.type === 'input.requested') return
     this.#screen.show(event)
     if (event.type === 'run.failed' && event.retryInMs === null) this.note(`${event.failure.message} (/retry)`)
   }
@@ -57,6 +66,16 @@ export class TextView implements View {
   asks(call: EventToolCall, more: number): void {
     this.#screen.card(call)
     this.#screen.line(`${more === 0 ? '' : `${more} more after this one; `}answer y(es), n(o) or a(lways)`)
+  }
+
+  asksFor(question: Question, others: readonly string[]): void {
+    this.#screen.frame(`${question.name} asks`, questionLines(question))
+    this.#screen.line(howToAnswer(question, others))
+  }
+
+  waitsFor({ id, toolCall, message, pollMs }: PendingTaskOfChat): void {
+    const standing = message === null ? '' : `: ${message}`
+    this.#screen.line(`waits for task ${id} of ${toolCall.name}${standing} (looked at every ${pollMs / 1_000} s)`)
   }
 
   note(text: string): void {
@@ -102,6 +121,15 @@ export class JsonView implements View {
 
   asks(): void {
     // `approval.requested` said so.
+  }
+
+  asksFor(): void {
+    // `input.requested` said so.
+  }
+
+  waitsFor({ id, toolCall, message, pollMs }: PendingTaskOfChat): void {
+    const { toolCallId, name } = toolCall
+    this.#cli.json({ type: 'task', toolCallId, name, id, message, pollMs })
   }
 
   note(text: string): void {

@@ -29,7 +29,8 @@ export const registerChat: Registration = (program, cli) => {
 }
 
 const keys = `
-It runs no model: workers do. A line is a message; one typed during an answer joins its turn. y, n or a decide about a call.
+It runs no model: workers do. A line is a message; one typed during an answer joins its turn. y, n or a decide about a call;
+/answer and /decline are for what a tool asks.
 Ctrl-C stops the turn, Ctrl-C again or at rest leaves, Ctrl-D leaves and the turn goes on; /help lists the commands.
 From a pipe, each line waits until the chat rests or asks, and the exit code says how the chat stands at the end.`
 

@@ -39,10 +39,15 @@ export class Screen {
 
   /** A call that a person has to decide about. */
   card(call: EventToolCall): void {
-    this.#newLine()
     const lines = [call.name, ...Object.entries(call.arguments).map(([name, value]) => `  ${name}: ${detail(value)}`)]
-    const body = [...lines, `call ${call.toolCallId}`].map((text) => `│ ${visible(text)}`)
-    this.#write([this.#bold('┌─ waits for your approval'), ...body, '└─', ''].join('\n'))
+    this.frame('waits for your approval', [...lines, `call ${call.toolCallId}`])
+  }
+
+  /** Lines that belong together and are for somebody to act on. */
+  frame(title: string, lines: readonly string[]): void {
+    this.#newLine()
+    const body = lines.map((text) => `│ ${visible(text)}`)
+    this.#write([this.#bold(`┌─ ${visible(title)}`), ...body, '└─', ''].join('\n'))
   }
 
   /** One event; those that say nothing to a person are left out. */
@@ -167,7 +172,7 @@ function lineOf(event: ChatEvent): string | null {
     case 'usage':
       return usage(event)
     case 'run.waiting':
-      return 'run parked: it waits for approval and holds nothing'
+      return 'run parked: the chat waits, and holds nothing'
     case 'run.cancelled':
       return 'stopped'
     case 'run.finished':
