@@ -28,12 +28,11 @@ function needOf({ default: otherwise, required }: InputField): string {
   return required === false ? 'optional' : 'required'
 }
 
-/** How it is answered, in one line; `others` are the keys of those that wait behind it. */
-export function howToAnswer(question: Question, others: readonly string[]): string {
+/** How it is answered, in one line. */
+export function howToAnswer(question: Question): string {
   const example = json(Object.fromEntries(question.fields.map((field) => [field.name, exampleOf(field)])))
   const plain = takesText(question) ? 'the text alone or ' : ''
-  const more = others.length === 0 ? '' : `; ${others.length} more after this one: ${others.join(', ')}`
-  return `${plain}/answer ${example} answers, /decline declines${more}`
+  return `${plain}/answer ${example} answers, /decline declines`
 }
 
 function exampleOf({ default: otherwise, choices, type }: InputField): Json {
@@ -67,7 +66,7 @@ export function readAnswer(text: string, questions: readonly Question[]): ReadAn
 function valuesOf(question: Question, text: string): ReadAnswer {
   if (!text.startsWith('{')) {
     if (takesText(question)) return textAnswer(question, text)
-    return { problem: `${question.name} asks for more than a text: ${howToAnswer(question, [])}` }
+    return { problem: `${question.name} asks for more than a text: ${howToAnswer(question)}` }
   }
   try {
     return { question, values: JSON.parse(text) as Record<string, unknown> }

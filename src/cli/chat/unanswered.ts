@@ -15,6 +15,8 @@ export class Unanswered {
   /** Those that were answered here, and whose events are no news. */
   readonly #ours = new Set<string>()
   #shown: string | null = null
+  /** Those that were asked or announced. */
+  #told = new Set<string>()
 
   constructor(chat: Chat, view: View) {
     this.#chat = chat
@@ -48,17 +50,14 @@ export class Unanswered {
     this.#questions = new Map(questions.map((question) => [idOf(question), question]))
   }
 
-  /** Asks the oldest, unless that was done. */
+  /** Asks the oldest, and announces those behind it, unless that was done. */
   show(): void {
     const [first, ...others] = this.#questions.values()
     const id = first === undefined ? null : idOf(first)
-    if (first !== undefined && id !== this.#shown) {
-      this.#view.asksFor(
-        first,
-        others.map(({ key }) => key),
-      )
-    }
+    if (first !== undefined && id !== this.#shown) this.#view.asksFor(first)
+    for (const other of others) if (!this.#told.has(idOf(other))) this.#view.asksNext(other)
     this.#shown = id
+    this.#told = new Set(this.#questions.keys())
   }
 
   /** Takes a line that is no command as the answer to the oldest, where a text can be one. */
@@ -66,7 +65,7 @@ export class Unanswered {
     const [first] = this.#questions.values()
     if (first === undefined) return
     if (takesText(first)) return this.#record(textAnswer(first, text), wish)
-    this.#view.note(`${first.name} waits for an answer: ${howToAnswer(first, [])}; /later TEXT queues`)
+    this.#view.note(`${first.name} waits for an answer: ${howToAnswer(first)}; /later TEXT queues`)
   }
 
   /** Takes what stands behind `/answer`. */

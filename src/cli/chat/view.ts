@@ -23,8 +23,10 @@ export interface View {
   said(text: string): void
   /** A call that is to be decided about; `more` wait behind it. */
   asks(call: EventToolCall, more: number): void
-  /** A question that is to be answered; those of the `others`' keys wait behind it. */
-  asksFor(question: Question, others: readonly string[]): void
+  /** A question that is to be answered. */
+  asksFor(question: Question): void
+  /** One that waits behind it. */
+  asksNext(question: Question): void
   /** Work that goes on elsewhere. */
   waitsFor(task: PendingTaskOfChat): void
   note(text: string): void
@@ -68,9 +70,13 @@ export class TextView implements View {
     this.#screen.line(`${more === 0 ? '' : `${more} more after this one; `}answer y(es), n(o) or a(lways)`)
   }
 
-  asksFor(question: Question, others: readonly string[]): void {
+  asksFor(question: Question): void {
     this.#screen.frame(`${question.name} asks`, questionLines(question))
-    this.#screen.line(howToAnswer(question, others))
+    this.#screen.line(howToAnswer(question))
+  }
+
+  asksNext({ name, key, message }: Question): void {
+    this.#screen.line(`after that ${name} asks ${key}: ${message.replace(/\s+/g, ' ')}`)
   }
 
   waitsFor({ id, toolCall, message, pollMs }: PendingTaskOfChat): void {
@@ -125,6 +131,10 @@ export class JsonView implements View {
 
   asksFor(): void {
     // `input.requested` said so.
+  }
+
+  asksNext(): void {
+    // That too.
   }
 
   waitsFor({ id, toolCall, message, pollMs }: PendingTaskOfChat): void {

@@ -1,13 +1,13 @@
-import { PassThrough } from 'node:stream'
 import { expect } from 'chai'
 import * as z from 'zod'
 import type { Diagnosis } from '../../../src/chat/diagnose.ts'
-import { type Chat, type ChatEvent, defineAgent, defineTool, type Threadmill } from '../../../src/index.ts'
+import { type ChatEvent, defineAgent, defineTool, type Threadmill } from '../../../src/index.ts'
 import { gate, httpError, text, toolCalls } from '../../../src/testing/index.ts'
 import { sqlite } from '../../support/databases.ts'
 import { useBench } from '../../support/mills.ts'
 import { until } from '../../support/until.ts'
-import { environmentOf, jsonLines, type RunningCli, startCli } from '../run-cli.ts'
+import { jsonLines } from '../run-cli.ts'
+import { chatIn, useTypists } from './typists.ts'
 
 const refund = defineTool({
   name: 'refund',
@@ -20,52 +20,17 @@ const refund = defineTool({
   },
 })
 const support = defineAgent({ name: 'support', tools: [refund], attempts: 1, retries: 0 })
-const limitMs = 60_000
-
-interface Typist extends RunningCli {
-  type(line: string): void
-  /** Ctrl-D, or the end of a pipe. */
-  end(): void
-  says(what: string | RegExp, times?: number): Promise<unknown>
-}
 
 describe('threadmill chat', function () {
   this.timeout(120_000)
   const bench = useBench(sqlite, { claimTtlMs: 30_000 })
-  let typists: Typist[] = []
+  const start = useTypists(bench)
   let mill: Threadmill
-  afterEach(async () => {
-    for (const typist of typists) {
-      typist.process.emit('SIGTERM')
-      await typist.ended
-    }
-    typists = []
-  })
 
   async function startPool(): Promise<void> {
     mill = await bench.connect({ agents: [support] })
     await mill.startWorkers({ complete: 2, runTools: 0, compact: 1 }).ready()
   }
-
-  function start(argv: readonly string[], { tty = false } = {}): Typist {
-    const stdin = Object.assign(new PassThrough(), { isTTY: tty })
-    const cli = startCli(['chat', ...argv], { env: environmentOf(bench.options()), stdin, tty })
-    const typist: Typist = {
-      ...cli,
-      type: (line) => void stdin.write(`${line}\n`),
-      end: () => void stdin.end(),
-      says: (what, times = 1) =>
-        until(
-          `it says ${what}, of ${cli.out()}`,
-          () => (typeof what === 'string' ? cli.out().split(what).length > times : what.test(cli.out())),
-          limitMs,
-        ),
-    }
-    typists.push(typist)
-    return typist
-  }
-
-  const chatIn = (typist: Typist): Promise<Chat> => mill.chats.find(/chat ([\w-]{36})/.exec(typist.out())?.[1] ?? '')
 
   it('asks what a pipe says, one turn after the other, by workers that alone know the agent, and ends at rest', async () => {
     await bench.script([text('Hello you.'), text('Bye then.')])
@@ -77,7 +42,7 @@ describe('threadmill chat', function () {
     const { code, out, err } = await typist.ended
     expect({ code, err }).to.deep.equal({ code: 0, err: '' })
     expect(out).to.match(/› hello\n[\s\S]*Hello you\.\n[\s\S]*› bye\n[\s\S]*Bye then\.\n/)
-    const chat = await chatIn(typist)
+    const chat = await chatIn(mill, typist)
     expect({ owner: chat.owner, agent: chat.agent }).to.deep.equal({ owner: 'me', agent: 'support' })
     expect(bench.model.requests.map(({ body }) => body.model)).to.deep.equal(['other-model', 'other-model'])
   })
@@ -111,7 +76,7 @@ describe('threadmill chat', function () {
     const typist = start(['--agent', 'support'])
     typist.type('refund it')
     await typist.says('waits for your approval')
-    const chat = await chatIn(typist)
+    const chat = await chatIn(mill, typist)
     await until('it is parked', async () => (await chat.diagnosis()).state === 'parked')
     const [call] = await chat.pendingApprovals()
     await chat.approve(call ?? '')
@@ -130,7 +95,7 @@ describe('threadmill chat', function () {
     first.end()
     const parked = await first.ended
     expect(parked.code, parked.out).to.equal(3)
-    const second = start([(await chatIn(first)).id])
+    const second = start([(await chatIn(mill, first)).id])
     second.type('y')
     second.end()
     const { code, out } = await second.ended
@@ -156,7 +121,7 @@ describe('threadmill chat', function () {
     await typist.says(/1\. for this turn: and three\r?\n[\s\S]*2\. for the next turn: four/)
     held.release()
     await typist.says('Three, four.')
-    const chat = await chatIn(typist)
+    const chat = await chatIn(mill, typist)
     const said = (await chat.messages()).filter(({ role }) => role === 'user').map(({ content }) => content)
     expect(said).to.deep.equal(['count', 'and three', 'four'])
     await typist.says('› four')
