@@ -1,49 +1,21 @@
 import type { ChatRow, TranscriptMessage } from '../../models/rows.ts'
 import type { ChatLook } from '../../models/transcript.ts'
 import type { RowsOfChat } from '../../src/events/history.ts'
+import { emptyChat } from '../support/empty-chat.ts'
 
 const at = new Date('2026-01-01T00:00:00Z')
 
 /** A chat's row; by default one that nobody ever ran. */
 export function lookOf(chat: Partial<ChatRow> = {}): ChatLook {
   const row: ChatRow = {
+    ...emptyChat,
     id: 'c',
     agent: null,
     model: null,
     provider: null,
-    modelRowId: null,
     owner: null,
-    forkedFrom: null,
-    forkedPosition: null,
-    parentId: null,
-    parentCallId: null,
-    rootId: null,
-    depth: 0,
-    transferTo: null,
-    inputs: null,
     settings: {},
-    nextPosition: 0,
-    nextQueuePosition: 0,
-    claimedBy: null,
-    claimedUntil: null,
-    claimToken: 0,
-    wantedAt: null,
-    wantedSeq: 0,
-    wantedQueue: null,
-    attempts: 0,
-    putOff: 0,
-    rounds: 0,
-    failure: null,
     turn: 1,
-    cancelTurn: null,
-    cancelSeq: null,
-    cancelledTurn: null,
-    endedTurn: null,
-    compactAt: null,
-    compactSeq: 0,
-    compactAttempts: 0,
-    compactions: 0,
-    parked: false,
     createdAt: at,
     updatedAt: at,
     ...chat,

@@ -9,6 +9,7 @@ import type {
 } from '../../models/rows.ts'
 import type { ChatLook } from '../../models/transcript.ts'
 import type { NewMessage } from '../../models/turns.ts'
+import { emptyChat } from '../support/empty-chat.ts'
 
 /**
  * The rows of chats that live in this process alone. Each method of those who write here runs to its end without waiting,
@@ -130,41 +131,4 @@ function listOf<Row>(lists: Map<string, Row[]>, key: string): Row[] {
   const list: Row[] = []
   lists.set(key, list)
   return list
-}
-
-const emptyChat: Omit<
-  ChatRow,
-  'id' | 'agent' | 'model' | 'provider' | 'owner' | 'settings' | 'createdAt' | 'updatedAt'
-> = {
-  modelRowId: null,
-  forkedFrom: null,
-  forkedPosition: null,
-  parentId: null,
-  parentCallId: null,
-  rootId: null,
-  depth: 0,
-  transferTo: null,
-  inputs: null,
-  nextPosition: 0,
-  nextQueuePosition: 0,
-  claimedBy: null,
-  claimedUntil: null,
-  claimToken: 0,
-  wantedAt: null,
-  wantedSeq: 0,
-  wantedQueue: null,
-  attempts: 0,
-  putOff: 0,
-  rounds: 0,
-  failure: null,
-  turn: 0,
-  cancelTurn: null,
-  cancelSeq: null,
-  cancelledTurn: null,
-  endedTurn: null,
-  compactAt: null,
-  compactSeq: 0,
-  compactAttempts: 0,
-  compactions: 0,
-  parked: false,
 }
