@@ -3,6 +3,8 @@ export interface DriverError {
   readonly errno?: unknown
   readonly code?: unknown
   readonly sqlState?: unknown
+  /** The connection is of no use any more. */
+  readonly fatal?: unknown
 }
 
 /** An error and those that it wraps, outermost first: Sequelize wraps the driver's error, some errors more than once. */

@@ -1,3 +1,4 @@
+import { isLostConnection } from '../../config/lost-connection.ts'
 import { isLockConflict } from '../../config/transaction.ts'
 import type { WishAfter } from '../../models/claims.ts'
 import type { Bell, ChatRow, Failure } from '../../models/rows.ts'
@@ -82,5 +83,5 @@ export function codeOf(error: unknown): string {
 export function isRetryable(error: unknown): boolean {
   if (error instanceof ThreadmillError) return error.retryable
   const name = error instanceof Error ? error.name : ''
-  return isLockConflict(error) || /^SequelizeConnection|^SequelizeHost/.test(name)
+  return isLockConflict(error) || isLostConnection(error) || /^SequelizeConnection|^SequelizeHost/.test(name)
 }
