@@ -266,8 +266,8 @@ export abstract class ChatSettings extends ChatAgent {
   }
 
   /**
-   * Reads the chat's row again. Settings that were not stored are dropped; what never is stored (hooks, headers, context, tools that
-   * came as objects, and what was set with `persist: false`) stays. (S104)
+   * Reads the chat's row again. What was set on this object stays, stored or not: settings, instructions, tools, hooks, headers,
+   * context. Only a model and a provider that were not stored yet are dropped. (S104)
    */
   async reload(): Promise<this> {
     this.row = (await this.look()).chat

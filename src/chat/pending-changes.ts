@@ -1,27 +1,52 @@
-import type { JsonObject } from '../../models/rows.ts'
+import type { ChatSettings, JsonObject } from '../../models/rows.ts'
 import type { Instruction } from '../../models/settings.ts'
 
 /** What the setters of a chat object changed since it was stored. */
-export interface Changes {
+export interface PendingChanges {
   readonly model?: string | null
   readonly provider?: string | null
-  readonly settings?: true
   readonly inputs?: JsonObject | null
+  /** Which settings; what they say stands in the object's settings. */
+  readonly settings?: readonly (keyof ChatSettings)[]
   /** The system messages that there are to be; undefined = those that are stored. */
   readonly replaced?: readonly Instruction[]
   readonly appended: readonly Instruction[]
 }
 
-/** Nothing. */
-export const none: Changes = { appended: [] }
+/** What is stored in columns of its own. */
+export type AssignedChanges = Pick<PendingChanges, 'model' | 'provider' | 'inputs'>
+
+/** Nothing was changed. */
+export const unchanged: PendingChanges = { appended: [] }
 
 /** The columns among them; without those that were not set. */
-export function assignedIn({ model, provider, inputs }: Changes): Pick<Changes, 'model' | 'provider' | 'inputs'> {
+export function assignedIn({ model, provider, inputs }: PendingChanges): AssignedChanges {
   return Object.fromEntries(Object.entries({ model, provider, inputs }).filter(([, value]) => value !== undefined))
 }
 
-/** Two lots of changes, one after the other. */
-export function together(older: Changes, newer: Changes): Changes {
+/** Both, the newer over the older. */
+export function together(older: PendingChanges, newer: PendingChanges): PendingChanges {
   const appended = newer.replaced === undefined ? [...older.appended, ...newer.appended] : newer.appended
-  return { ...older, ...newer, appended }
+  const settings = [...(older.settings ?? []), ...(newer.settings ?? [])]
+  return { ...older, ...newer, appended, ...(settings.length > 0 ? { settings } : {}) }
+}
+
+/** All but a model and a provider. */
+export function withoutModel({ model: _, provider: __, ...others }: PendingChanges): PendingChanges {
+  const { inputs, settings, replaced, appended } = others
+  const said = [inputs, settings, replaced].some((one) => one !== undefined)
+  return said || appended.length > 0 ? others : unchanged
+}
+
+/** What is stored, but for the settings that were changed: they are as `ours` has them, or as the agent says. */
+export function overlaid(
+  stored: ChatSettings,
+  ours: ChatSettings,
+  changed: readonly (keyof ChatSettings)[] = [],
+): ChatSettings {
+  const isChanged = (key: string): boolean => changed.some((name) => name === key)
+  return {
+    ...Object.fromEntries(Object.entries(stored).filter(([key]) => !isChanged(key))),
+    ...Object.fromEntries(Object.entries(ours).filter(([key]) => isChanged(key))),
+  }
 }

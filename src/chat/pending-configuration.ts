@@ -21,7 +21,15 @@ import {
 import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { InstructionOptions, PersistOptions, ToolOptionsInput } from './chat-settings.ts'
-import { assignedIn, type Changes, none, together } from './pending-changes.ts'
+import {
+  type AssignedChanges,
+  assignedIn,
+  overlaid,
+  type PendingChanges,
+  together,
+  unchanged,
+  withoutModel,
+} from './pending-changes.ts'
 
 /** System messages of one object alone: behind the stored ones, or in place of them. */
 type OwnInstructions = NonNullable<Caller['instructions']>
@@ -39,9 +47,9 @@ export class PendingConfiguration {
   /** Settings that are not to be stored; they outlive a reload. */
   #own: ChatSettings = {}
   #ownInstructions: OwnInstructions | null = null
-  #changes: Changes = none
+  #changes = unchanged
   /** What was stored in a transaction of the application's that may yet be rolled back. */
-  #joined: { readonly transaction: Transaction; readonly changes: Changes } | null = null
+  #joined: { readonly transaction: Transaction; readonly changes: PendingChanges } | null = null
   /** Tools that came as objects: this object's own runs can use them without their being registered. */
   #tools = new Map<string, Tool>()
 
@@ -69,11 +77,11 @@ export class PendingConfiguration {
   }
 
   isChanged(): boolean {
-    return this.#unstored(undefined) !== none
+    return this.#unstored(undefined) !== unchanged
   }
 
   /** Columns that were set and are not stored yet; without those that were not. */
-  get assigned(): Pick<Changes, 'model' | 'provider' | 'inputs'> {
+  get assigned(): AssignedChanges {
     return assignedIn(this.#unstored(undefined))
   }
 
@@ -241,13 +249,13 @@ export class PendingConfiguration {
 
   /** Everything is stored, or is once the transaction `join` is committed. */
   settle(join?: Transaction): void {
-    const changes = join === undefined ? none : this.#unstored(undefined)
-    this.#joined = join === undefined || changes === none ? null : { transaction: join, changes }
-    this.#changes = none
+    const changes = join === undefined ? unchanged : this.#unstored(undefined)
+    this.#joined = join === undefined || changes === unchanged ? null : { transaction: join, changes }
+    this.#changes = unchanged
   }
 
   /** What is not stored as far as the transaction `join`, or anyone, can see. */
-  #unstored(join: Transaction | undefined): Changes {
+  #unstored(join: Transaction | undefined): PendingChanges {
     if (this.#joined === null) return this.#changes
     const { transaction, changes } = this.#joined
     const fate = fateOf(transaction)
@@ -260,17 +268,20 @@ export class PendingConfiguration {
     return this.#changes
   }
 
-  /** Drops what was not stored; tools that came as objects stay. */
+  /** The chat's row was read anew: what was set since it was stored stands, but for a model and a provider. */
   reset(row: ChatRow): void {
-    this.settle()
-    this.#settings = { ...row.settings }
+    const { settings } = this.#unstored(undefined)
+    this.#settings = overlaid(row.settings, this.#settings, settings)
+    this.#changes = withoutModel(this.#changes)
+    // What a transaction stored that may yet be rolled back is not to be stored twice.
+    if (this.#joined !== null) this.#joined = { ...this.#joined, changes: withoutModel(this.#joined.changes) }
   }
 
   /** Null removes the key: the agent's value counts again. */
   #set<Key extends keyof ChatSettings>(key: Key, value: NonNullable<ChatSettings[Key]> | null): void {
     const { [key]: _, ...rest } = this.#settings
     this.#settings = value === null ? rest : { ...rest, [key]: value }
-    this.#changes = { ...this.#changes, settings: true }
+    this.#changes = together(this.#changes, { settings: [key], appended: [] })
   }
 
   #persists(options: PersistOptions): boolean {

@@ -248,7 +248,7 @@ onEachDatabase('A setter', (kind) => {
     expect(offered()).to.deep.equal(['read'])
     await (await chat.withTools('write').reload()).ask('Go')
     expect(offered()).to.deep.equal(['read', 'write', 'dig'])
-    expect([...chat.withTools(null, { persist: false }).tools.keys()]).to.deep.equal(['read'])
+    expect([...chat.withTools(null, { persist: false }).tools.keys()]).to.deep.equal(['read', 'write'])
     const error = await errorFrom(() => chat.withTools('read', { persists: false } as never))
     expect(error).to.be.instanceOf(ArgumentError)
   })

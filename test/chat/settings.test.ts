@@ -150,13 +150,32 @@ onEachDatabase('A chat’s settings', (kind) => {
     expect(chat.id).to.not.equal(careful.id)
   })
 
-  it('are dropped by a reload before they were stored (S104)', async () => {
-    const { web, chat } = await twoProcesses()
-    await chat.withTemperature(0.5).save()
-    await chat.withTemperature(0.75).withModel('other').withInstructions('Be brief.').reload()
-    await chat.ask('Where?')
-    expect(asked()).to.deep.equal({ ...asAgentSays, temperature: 0.5 })
+  it('stand after a reload, stored or not, but for a model and a provider that were not stored (S104)', async () => {
+    const { web, worker, chat } = await twoProcesses()
+    await chat.withTemperature(0.5).withModel('kept').save()
+    await (await worker.chats.find(chat.id)).withMaxOutputTokens(77).save()
+    chat.withTemperature(0.75).withInstructions('Be brief.').withTools('look', named('swim'))
+    await chat.withModel('dropped', { provider: 'nobody' }).reload()
+    expect([chat.modelId, chat.provider, chat.temperature, chat.maxOutputTokens]).to.deep.equal([
+      'kept',
+      null,
+      0.75,
+      77,
+    ])
     expect(await systemRows(web, chat)).to.deep.equal([])
+    await chat.ask('Where?')
+    expect(asked()).to.deep.equal({
+      model: 'kept',
+      temperature: 0.75,
+      limit: 77,
+      system: ['Be brief.'],
+      tools: ['look', 'swim'],
+    })
+    const row = await web.models.Chat.findByPk(chat.id)
+    expect(row?.settings).to.deep.equal({ temperature: 0.75, maxOutputTokens: 77, tools: ['look', 'swim'] })
+    expect((await systemRows(web, chat)).map(({ content }) => content)).to.deep.equal(['Be brief.'])
+    expect((await (await chat.withTemperature(null).reload()).save()).temperature).to.equal(1.5)
+    expect((await web.models.Chat.findByPk(chat.id))?.settings).to.not.have.property('temperature')
   })
 
   it('hold instructions in rows: the same text writes nothing, another text keeps the row (S101)', async () => {

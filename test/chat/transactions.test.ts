@@ -103,6 +103,22 @@ onEachDatabase("A transaction of the application's", (kind) => {
     expect(statements.filter((sql) => sql.startsWith('UPDATE'))).to.deep.equal([])
   })
 
+  it('stores settings once, though the chat is reloaded before the commit, and a rollback leaves them pending (S104)', async () => {
+    const chat = await mill.chats.create()
+    const lost = await begin(mill)
+    await chat.withTemperature(0.5).withInstructions('a', { append: true }).askLater('lost', { transaction: lost })
+    await chat.reload()
+    await lost.rollback()
+    expect(await stored(mill, chat)).to.deep.equal({ model: null, settings: {}, system: [] })
+    expect(chat.temperature).to.equal(0.5)
+    const kept = await begin(mill)
+    await chat.withModel('other').askLater('kept', { transaction: kept })
+    await chat.reload()
+    await kept.commit()
+    await chat.save()
+    expect(await stored(mill, chat)).to.deep.equal({ model: 'other', settings: { temperature: 0.5 }, system: ['a'] })
+  })
+
   it('may hold savepoints: one that is rolled back takes back its part alone', async () => {
     const chat = await mill.chats.create()
     const whole = await begin(mill)
