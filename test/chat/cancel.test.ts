@@ -64,7 +64,10 @@ onEachDatabase('A cancelled turn', (kind) => {
     const ended = errorFrom(() => chat.complete((chunk) => void chunks.push(chunk.text)))
     await until('two chunks were shown', () => chunks.length === 2)
     await other.cancel()
+    const begun = performance.now()
     expect(await ended).to.be.instanceOf(CancelledError)
+    // A look a second, and what the end itself takes.
+    expect(performance.now() - begun).to.be.below(2_000)
 
     const [, answer, ...more] = await chat.messages()
     expect(more).to.deep.equal([])
@@ -149,7 +152,7 @@ onEachDatabase('A cancelled turn', (kind) => {
 
   it('keeps the result of the tool that ran and does not run the next (S64)', async () => {
     const ids = [freshId(), freshId()]
-    await bench.script([toolCalls([call('first', ids[0]), call('second', ids[1])])])
+    await bench.script([toolCalls([call('first', ids[0]), call('second', ids[1])]), text('The second did not run.')])
     const runs: string[] = []
     const begun = deferred<void>()
     const end = deferred<string>()
@@ -170,7 +173,8 @@ onEachDatabase('A cancelled turn', (kind) => {
     expect(results[ids[0] ?? '']).to.deep.equal({ content: 'all of it', outcome: 'succeeded' })
     expect(results[ids[1] ?? '']?.outcome).to.equal('interrupted')
     // Once: nothing is left to cancel.
-    expect((await chat.complete().catch((error: unknown) => error)) instanceof CancelledError).to.equal(false)
+    expect((await other.complete())?.content).to.equal('The second did not run.')
+    expect(runs).to.deep.equal(['first'])
   })
 
   it('closes what a parked chat waits for, through a worker and without the model', async () => {
@@ -246,7 +250,8 @@ onEachDatabase('A cancelled turn', (kind) => {
 
   it('costs one statement a second to look for, whatever goes on meanwhile (S68)', async () => {
     const words = Array.from({ length: 200 }, (_, at) => `word${at}`).join(' ')
-    await bench.script(() => text(words))
+    const held = gate(text('held'))
+    await bench.script(({ messages }) => (messages[0]?.content === 'Wait' ? held : text(words)))
     const looks: string[] = []
     const mill = await bench.connect({
       observe: { onStatement: (sql) => /cancel_turn = turn/.test(sql) && /SELECT/.test(sql) && looks.push(sql) },
@@ -254,8 +259,12 @@ onEachDatabase('A cancelled turn', (kind) => {
     const chats = await Promise.all(Array.from({ length: 5 }, () => mill.chats.create()))
     const begun = performance.now()
     let checkpoints = 0
+    const waiting = (await mill.chats.create()).ask('Wait')
     await Promise.all(chats.map((chat) => chat.ask('Talk', {}, () => void checkpoints++)))
     expect(checkpoints).to.be.at.least(1_000)
+    await until('it has looked twice', () => looks.length >= 2)
+    held.release()
+    await waiting
     expect(looks.length).to.be.at.most(Math.ceil((performance.now() - begun) / 1_000))
   })
 

@@ -170,7 +170,7 @@ onEachDatabase('Summarising a chat on demand', (kind) => {
     }
   })
 
-  it('returns null while another process runs the chat, and asks nothing', async () => {
+  it('returns null while another process runs the chat, and asks nothing (S16)', async () => {
     const held = gate(text('answer'))
     await bench.script([held])
     const [here, there] = [await bench.connect(), await bench.connect()]

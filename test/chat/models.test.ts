@@ -62,8 +62,16 @@ onEachDatabase('The model of a chat', (kind) => {
     const chats = await Promise.all(
       mills.flatMap((mill) => [mill.chats.create({ model: name }), mill.chats.create({ model: name })]),
     )
-    const rows = await Promise.all(chats.map((chat) => chat.modelRow()))
-    expect(new Set(rows.map((row) => row?.id)).size).to.equal(1)
+    const [row, ...more] = (await mills[0]?.models.Model.findAll({ where: { modelId: name } })) ?? []
+    expect(more).to.deep.equal([])
+    expect(chats).to.have.length(6)
+    for (const chat of chats) expect((await chat.modelRow())?.id).to.equal(row?.id ?? 'none')
+    const again = freshName()
+    await Promise.all(chats.map((chat) => chat.withModel(again).save()))
+    expect(await mills[0]?.models.Model.count({ where: { modelId: again } })).to.equal(1)
+    expect(new Set(await Promise.all(chats.map(async (chat) => (await chat.modelRow())?.modelId)))).to.deep.equal(
+      new Set([again]),
+    )
   })
 
   it('that was not stored is dropped by reload, with its provider; a provider may be set alone (S104)', async () => {

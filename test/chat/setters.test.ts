@@ -333,22 +333,31 @@ onEachDatabase('A setter', (kind) => {
   })
 
   it('of calls lets the first ones of an answer run and refuses the rest, without asking for approval (S81)', async () => {
-    const ids = [freshId(), freshId(), freshId(), freshId()]
+    const ids = Array.from({ length: 200 }, () => freshId())
     const runs: string[] = []
-    await bench.script([toolCalls(ids.map((id, at) => call(at < 3 ? 'read' : 'guarded', id))), text('Two read.')])
+    const replies = [toolCalls(ids.map((id, at) => call(at < 100 ? 'read' : 'guarded', id))), text('Fifty read.')]
+    await bench.script(replies)
+    let asked = 0
+    const requiresApproval = () => {
+      asked++
+      return null
+    }
     const agent = defineAgent({
       name: freshName(),
-      tools: [recording('read', runs), recording('guarded', runs, { requiresApproval: true })],
+      tools: [recording('read', runs), recording('guarded', runs, { requiresApproval })],
     })
     const mill = await bench.connect({ agents: [agent] })
     const chat = await mill.chats.create({ agent })
-    expect((await chat.withToolOptions({ calls: 2 }).ask('Go'))?.content).to.equal('Two read.')
-    expect(runs).to.deep.equal(['read', 'read'])
+    expect((await chat.withToolOptions({ calls: 50 }).ask('Go'))?.content).to.equal('Fifty read.')
+    expect(runs).to.deep.equal(Array(50).fill('read'))
     const results = await resultsById(chat)
-    expect(ids.map((id) => results[id]?.outcome)).to.deep.equal(['succeeded', 'succeeded', 'failed', 'failed'])
-    expect(results[ids[3] ?? '']?.content).to.match(/first 2/)
-    expect((await lastCalls(chat)).map(({ approval }) => approval)).to.deep.equal([null, null, null, null])
-  })
+    const outcomes = [...Array(50).fill('succeeded'), ...Array(150).fill('failed')]
+    expect(ids.map((id) => results[id]?.outcome)).to.deep.equal(outcomes)
+    expect(results[ids[199] ?? '']?.content).to.match(/^\{"error":.*first 50/)
+    expect((await lastCalls(chat)).map(({ approval }) => approval)).to.deep.equal(Array(200).fill(null))
+    expect(asked).to.equal(0)
+    expect(bench.model.requests[1]?.messages.filter(({ role }) => role === 'tool')).to.have.length(200)
+  }).timeout(60_000)
 
   it('of rounds and concurrency beats the agent’s', async () => {
     await bench.script(() => toolCalls([call('write', freshId())]))

@@ -24,7 +24,12 @@ onEachDatabase('The ledger of attempts', (kind) => {
 
   it('has an entry for each try, all linked to the answer, whose tokens are their sum (S89)', async () => {
     const failing = sse(chunk({}, used(7, 2)), { error: { message: 'out of memory', type: 'server_error' } })
-    await bench.script([httpError(503, 'busy', soon), rawSse(failing), text('Fine.', used(10, 5))])
+    await bench.script([
+      httpError(503, 'busy', soon),
+      rawSse(failing),
+      text('Fine.', used(10, 5)),
+      text('Bye.', used(100, 50)),
+    ])
     const mill = await bench.connect({ agents: [priced] })
     const chat = await mill.chats.create({ agent: priced })
     const answer = await chat.ask('How are you?')
@@ -40,6 +45,9 @@ onEachDatabase('The ledger of attempts', (kind) => {
     const ofMessage = await mill.models.Message.findByPk(answer?.id, { include: 'usages' })
     expect(ofMessage?.get('usages')).to.have.length(3)
     expect(await chat.tokens()).to.include({ input: 17, output: 7 })
+    await chat.ask('Bye')
+    expect(await ofMessage?.tokens(), 'of the message').to.include({ input: 17, output: 7 })
+    expect(await chat.tokens(), 'of the chat').to.include({ input: 117, output: 57 })
   })
 
   it('keeps what an attempt cost when the prices change later (S93)', async () => {

@@ -5,6 +5,7 @@ import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
 import { until } from '../support/until.ts'
 import { agents } from './apps/clerk.ts'
+import { useJobs } from './support/jobs.ts'
 import { expectWhole, isAtRest, requestOf, rowOf, transcriptOf, usagesOf } from './support/rows.ts'
 import { kill, useWorkers } from './support/workers.ts'
 
@@ -14,6 +15,7 @@ const WAIT_MS = 40_000
 onEachDatabase('A worker killed during a model call', (kind) => {
   const bench = useBench(kind, { claimTtlMs: 2_500 })
   const workers = useWorkers()
+  const jobs = useJobs(() => bench.redis.url)
   const worker = (options: { claimTtlMs?: number } = {}) =>
     workers.start({ app: 'clerk', options: { ...bench.options(), ...options } })
 
@@ -57,6 +59,11 @@ onEachDatabase('A worker killed during a model call', (kind) => {
     expect(latest?.content).to.equal('hi')
     expect([await chat.running(), await chat.waiting()]).to.eql([true, true])
     expect(model.requests).to.have.length(1)
+    // A job in its place ends as done, and the wish stays.
+    const rung = await jobs().ring(chat.id)
+    await until('the job has ended', async () => (await jobs().job(rung.id ?? ''))?.returnvalue === 'claimed elsewhere')
+    expect((await rowOf(mill, chat)).wantedAt).to.be.instanceOf(Date)
+    expect(model.requests).to.have.length(1)
     const lapses = (await rowOf(mill, chat)).claimedUntil?.getTime() ?? Number.NaN
     await until('the other worker has answered', () => chat.isComplete(), WAIT_MS)
     expect(await transcriptOf(chat)).to.eql(['U hi', 'A late'])
@@ -77,6 +84,7 @@ onEachDatabase('A worker killed during a model call', (kind) => {
     await until('the claim has lapsed', async () => !(await chat.running()))
     expect((await rowOf(mill, chat)).get()).to.eql(before)
     expect(before.claimedBy).to.be.a('string')
+    // The bound of a minute is that of the defaults: a claim lives no longer than this after its last renewal.
     const { claimTtlMs } = resolveSettings({}, {})
     expect(claimTtlMs).to.be.at.most(60_000)
     expect((await chat.complete())?.content).to.equal('late')

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { text, toolCalls } from '../../src/testing/index.ts'
+import { gate, text, toolCalls } from '../../src/testing/index.ts'
 import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
 import { until } from '../support/until.ts'
@@ -108,7 +108,8 @@ onEachDatabase('A worker killed at a tool', (kind) => {
   }).timeout(LIMIT_MS)
 
   it('before a newer message came leaves its open call to be closed, not run (S8)', async () => {
-    const model = await bench.script([calls('rate', 'tax'), text('done')])
+    const done = gate(text('done'))
+    const model = await bench.script([calls('rate', 'tax'), done])
     const mill = await bench.connect({ agents })
     const chat = await mill.chats.create({ agent: 'clerk' })
     await chat.askLater('hi', { enqueue: true })
@@ -116,6 +117,9 @@ onEachDatabase('A worker killed at a tool', (kind) => {
     await until('the claim has lapsed', async () => !(await chat.running()))
     await chat.addMessage({ role: 'user', content: 'never mind' })
     await worker()
+    await done.reached
+    expect(await transcriptOf(chat), 'stored before the request').to.include('T(tax) interrupted')
+    done.release()
     await until('the chat is given back', () => isAtRest(chat), WAIT_MS)
     expect(errands()).to.eql(['rate'])
     const [rate, tax] = model.requests[1]?.messages[1]?.tool_calls?.map(({ id }) => id) ?? []
