@@ -42,7 +42,7 @@ export class ToolMessage {
   }
 
   /** Reads a plain object: `id`, `name`, and `input`, or else `arguments`. Other keys are ignored. */
-  static fromHash(hash: Readonly<Record<string, unknown>>): ToolMessage {
+  static fromHash(hash: ToolHash | Readonly<Record<string, unknown>>): ToolMessage {
     if (!isPlainObject(hash)) throw new InvalidMessageError(`A tool call is an object, not ${shown(hash)}.`)
     const { id = null, name = null } = hash
     const input = hash.input ?? hash.arguments ?? {}

@@ -45,6 +45,10 @@ describe('Message values', () => {
       [true, 'own'],
     ])
     expect(message.tools[1]).to.equal(own)
+    expect(message.tools.map(({ name, input }) => [name, input])).to.deep.equal([
+      ['x', {}],
+      ['get_weather', { city: 'Oslo' }],
+    ])
   })
 
   it('read arguments of a call as its input, which wins where both are there (M4)', () => {
@@ -66,15 +70,25 @@ describe('Message values', () => {
 
   it('know four roles (M6)', () => {
     for (const role of ['tool', 'developer', 'ASSISTANT', '', null, undefined]) {
-      const make = () => new TextMessage({ role: role as never, content: 'x' })
-      refused(make, role === undefined ? /needs role/ : /must be one of system, user, assistant, tool_result/)
+      for (const make of [
+        () => new TextMessage({ role: role as never, content: 'x' }),
+        () => new ToolCallMessage({ role: role as never, tools: [call()] }),
+      ]) {
+        refused(make, role === undefined ? /needs role/ : /must be one of system, user, assistant, tool_result/)
+      }
     }
     expect(new TextMessage({ role: 'tool_result', content: 'x' }).toolResult()).to.equal(false)
   })
 
   it('know two stop reasons; stop turns both predicates, null is tool for calls (M7)', () => {
     for (const stopReason of ['tool_calls', 'length', 'end_turn', '', 'Stop']) {
-      refused(() => new TextMessage({ role: 'user', content: 'x', stopReason: stopReason as never }), /tool, stop/)
+      for (const make of [
+        () => new TextMessage({ role: 'user', content: 'x', stopReason: stopReason as never }),
+        () => new ToolCallMessage({ role: 'assistant', tools: [call()], stopReason: stopReason as never }),
+        () => new ToolResultMessage({ tool: call(), content: 1, stopReason: stopReason as never }),
+      ]) {
+        refused(make, /tool, stop/)
+      }
     }
     const stopped = new ToolCallMessage({ role: 'assistant', tools: [], stopReason: 'stop' })
     expect([stopped.stopped(), stopped.toolStop()]).to.deep.equal([true, false])
@@ -183,7 +197,8 @@ describe('Message values', () => {
     )
     const one = new ToolMessage({ id: 'a', name: 'x', input: { b: 1, c: 2 } })
     const other = new ToolMessage({ id: 'a', name: 'x', input: { c: 2, b: 1 } })
-    expect(one.equals(other)).to.equal(true)
+    expect([one.equals(other), one === other]).to.deep.equal([true, false])
+    expect(ToolMessage.fromHash(one.toHash()).equals(one)).to.equal(true)
     const of = (...tools: ToolMessage[]) => new ToolCallMessage({ role: 'assistant', tools })
     expect(of(one, call()).equals(of(call(), one))).to.equal(false)
     expect(asks().equals(new TextMessage({ role: 'assistant', content: 'x' }))).to.equal(false)
