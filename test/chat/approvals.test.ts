@@ -5,6 +5,7 @@ import {
   defineAgent,
   PendingToolCallsError,
   ToolCallDecidedError,
+  type ToolCallRecord,
   ToolCallRunningError,
 } from '../../src/index.ts'
 import { type Reply, text, toolCalls } from '../../src/testing/index.ts'
@@ -81,6 +82,23 @@ onEachDatabase('A call that needs approval', (kind) => {
     expect(runs).to.deep.equal(['wipe'])
     expect(await roles(chat)).to.equal('user assistant tool assistant')
     expect((await resultsById(chat))[id]).to.deep.equal({ content: 'wipe done', outcome: 'succeeded' })
+  })
+
+  it('is named by a record, its plain value, or an id (S35)', async () => {
+    for (const name of [
+      (record: ToolCallRecord) => record,
+      (record: ToolCallRecord) => record.toLlm(),
+      (record: ToolCallRecord) => record.id,
+      (record: ToolCallRecord) => record.toolCallId,
+    ]) {
+      const { runs, chat, other } = await parked(text('Wiped.'))
+      const [record] = await other.pendingApprovals()
+      if (record === undefined) throw new Error('Nothing awaits approval')
+      expect(await other.approve(name(record), { wake: false })).to.equal(other)
+      expect((await lastCall(chat)).approval).to.equal('approved')
+      expect((await chat.complete())?.content).to.equal('Wiped.')
+      expect(runs).to.deep.equal(['wipe'])
+    }
   })
 
   it('runs in a worker that the approval itself wakes (S35)', async () => {

@@ -213,6 +213,12 @@ onEachDatabase('A model request that fails', (kind) => {
       expect(results[good]).to.deep.equal({ content: 'good done', outcome: 'succeeded' })
       expect(results[bad]?.outcome).to.equal('interrupted')
       expect(results[bad]?.content).to.contain('bad').and.to.contain('disk full')
+      const told: string[] = []
+      for await (const event of chat.events({ after: '0' })) {
+        told.push(event.type)
+        if (event.type === 'run.failed') break
+      }
+      expect(told.filter((type) => type.startsWith('run.'))).to.deep.equal(['run.started', 'run.failed'])
       expect((await chat.complete())?.content).to.equal('Went on.')
       expect(runs).to.deep.equal(['good', 'bad'])
     })

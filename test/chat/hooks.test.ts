@@ -123,9 +123,9 @@ onEachDatabase('Hooks', (kind) => {
   it('of queueing and unqueueing are called where that was done, of taking where the chat is run (S58)', async () => {
     await bench.script([text('One')])
     const agent = defineAgent({ name: freshName() })
-    const mill = await bench.connect({ agents: [agent] })
-    const [web, worker] = [await mill.chats.create({ agent }), [] as string[]]
-    const run = await mill.chats.find(web.id)
+    const [one, other] = [await bench.connect({ agents: [agent] }), await bench.connect({ agents: [agent] })]
+    const [web, worker] = [await one.chats.create({ agent }), [] as string[]]
+    const run = await other.chats.find(web.id)
     const seen: string[] = []
     web.afterQueue((queued) => void seen.push(`queued ${queued.content}`))
     web.afterDequeue((message) => void seen.push(`dequeued ${message.content}`))
@@ -138,6 +138,24 @@ onEachDatabase('Hooks', (kind) => {
     await run.complete()
     expect(seen).to.deep.equal(['queued first', 'queued second', 'unqueued second'])
     expect(worker).to.deep.equal(['dequeued first first'])
+  })
+
+  it("of an agent are called for the queue in the process that did it: the web's or the worker's (S58)", async () => {
+    await bench.script([text('One')])
+    const name = freshName()
+    const told: string[] = []
+    const process = (of: string) => {
+      const tell = (what: string) => () => void told.push(`${of} ${what}`)
+      const hooks = { afterQueue: tell('queued'), afterDequeue: tell('dequeued'), afterUnqueue: tell('unqueued') }
+      return bench.connect({ agents: [defineAgent({ name, hooks })] })
+    }
+    const [web, worker] = [await process('web'), await process('worker')]
+    await worker.startWorkers().ready()
+    const chat = await web.chats.create({ agent: name })
+    await chat.unqueue(await chat.queue('second thoughts', { wake: false }))
+    await chat.queue('first')
+    await until('it is answered', async () => (await chat.isComplete()) && !(await chat.running()))
+    expect(told).to.deep.equal(['web queued', 'web unqueued', 'web queued', 'worker dequeued'])
   })
 
   it('of asking tell of each message that was queued before (S52, S55)', async () => {

@@ -1,10 +1,17 @@
 import { expect } from 'chai'
-import { type Chat, defineAgent, type OnInterrupted, type ToolDefinition } from '../../src/index.ts'
+import {
+  type Chat,
+  defineAgent,
+  type OnInterrupted,
+  ToolCallRunningError,
+  type ToolDefinition,
+} from '../../src/index.ts'
 import { type Reply, text, toolCalls } from '../../src/testing/index.ts'
 import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
 import { until } from '../support/until.ts'
-import { abandon, chatRow, lastCall, lastCalls, resultsById } from './support/rows.ts'
+import { errorFrom } from '../tools/rows.ts'
+import { abandon, change, chatRow, lastCall, lastCalls, resultsById } from './support/rows.ts'
 import { call, freshId, freshName, recording } from './support/tools.ts'
 
 type RequiresApproval = ToolDefinition<never>['requiresApproval']
@@ -46,6 +53,20 @@ onEachDatabase('A call whose process died while it ran', (kind) => {
     expect([runs, await chat.running(), await chat.waiting()]).to.deep.equal([[], true, true])
     expect((await mill.models.ToolCall.findByPk(row.id))?.running()).to.equal(true)
     expect(bench.model.requests).to.have.length(1)
+  })
+
+  it('ends with the claim of its chat, though its own reaches further: it can be denied, and run (S14)', async () => {
+    for (const deny of [true, false]) {
+      const { mill, chat, row, runs, id } = await orphaned('retry')
+      await abandon(mill, chat, [row], 60_000)
+      expect(await errorFrom(() => chat.deny(id))).to.be.instanceOf(ToolCallRunningError)
+      await change(mill.models.Chat, chat.id, { claimed_until: new Date(Date.now() - 1_000) })
+      if (deny) await chat.deny(id, { wake: false })
+      expect((await chat.complete())?.content).to.equal('Went on.')
+      expect([runs, (await resultsById(chat))[id]?.outcome]).to.deep.equal(
+        deny ? [[], 'denied'] : [['charge'], 'succeeded'],
+      )
+    }
   })
 
   it('runs again with the same idempotency key, which is that of the row (S5, B80)', async () => {

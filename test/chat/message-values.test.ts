@@ -134,8 +134,19 @@ onEachDatabase('A transcript as values', (kind) => {
     await chat.addMessage(new ToolCallMessage({ role: 'assistant', tools: [of] }))
     const first = await chat.addMessage(new ToolResultMessage({ tool: of, content: { data: 1 } }))
     const second = await chat.addMessage(new ToolResultMessage({ tool: of, content: { data: 2 } }))
-    expect(second.id).to.equal(first.id)
-    expect(await roles(chat)).to.equal('assistant tool')
+    expect([second.id, second.content]).to.deep.equal([first.id, '1'])
+    expect((await chat.messages()).map(({ role, content }) => [role, content])).to.deep.equal([
+      ['assistant', null],
+      ['tool', '1'],
+    ])
+  })
+
+  it('takes a user message, in whose row the envelope is lost (M15)', async () => {
+    const chat = await (await bench.connect()).chats.create()
+    const given = new UserMessage('Hi', { sessionId: 's', systemPrompt: 'p', metadata: { a: 1 } })
+    const record = await chat.addMessage(given)
+    expect([record.role, record.content]).to.deep.equal(['user', 'Hi'])
+    expect(await hashes(chat)).to.deep.equal([given.toMessage().toHash()])
   })
 
   it('refuses what no row can hold, and writes nothing of the whole list then (M8, M15, M30)', async () => {

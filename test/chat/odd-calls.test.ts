@@ -231,6 +231,39 @@ onEachDatabase('A call that is not as it should be', (kind) => {
       })
     }
 
+    it('does not run if the output limit cut it, and its complete siblings do (M22)', async () => {
+      const ids = [freshId(), freshId(), freshId()]
+      const calls = [call('temp', ids[0], { city: 'Oslo' }), call('temp', ids[1], { city: 'Rome' })]
+      const runs: string[] = []
+      const { chat } = await chatWith(
+        [toolCalls([...calls, call('temp', ids[2], '{"ci')], { finishReason: 'length' }), text('20 degrees.')],
+        [city(runs)],
+      )
+      expect((await chat.ask('Temperatures?'))?.content).to.equal('20 degrees.')
+      expect(runs).to.deep.equal(['Oslo', 'Rome'])
+      const results = await resultsById(chat)
+      expect(ids.map((id) => results[id]?.outcome)).to.deep.equal(['succeeded', 'succeeded', 'failed'])
+      expect(results[ids[2] ?? '']?.content).to.match(/^\{"error":.*output limit/)
+      const asking = (await chat.messages())[1]
+      expect([asking?.finishReason, asking?.toolCalls[2]?.malformedArguments]).to.deep.equal(['length', '{"ci'])
+    })
+
+    for (const [how, argumentText, expected] of [
+      ['in a fence', '```json\n{"note":"x"}\n```', { note: 'x' }],
+      ['null', 'null', {}],
+    ] as const) {
+      it(`runs with what it means if that is ${how} (M20)`, async () => {
+        const runs: string[] = []
+        const { chat } = await chatWith(
+          [toolCalls([call('ping', freshId(), argumentText)]), text('Pong.')],
+          [recording('ping', runs)],
+        )
+        expect((await chat.ask('Ping'))?.content).to.equal('Pong.')
+        expect(runs).to.deep.equal(['ping'])
+        expect(await lastCall(chat)).to.deep.include({ arguments: expected, malformedArguments: null })
+      })
+    }
+
     it('is told which argument is wrong if the tool does not take it', async () => {
       const id = freshId()
       const runs: string[] = []

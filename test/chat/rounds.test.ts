@@ -121,6 +121,32 @@ onEachDatabase('A round of tool calls', (kind) => {
     expect([places, new Set(events.map((event) => event.id)).size]).to.deep.equal([sorted, events.length])
   })
 
+  it('ends its job to wait for an answer, which resumes it elsewhere; both are told once (M34)', async () => {
+    const id = freshId()
+    await bench.script([toolCalls([call('wipe', id)]), text('Wiped.')])
+    const tool = recording('wipe', [], {}, ({ ask }) =>
+      ask({ key: 'sure', message: 'Sure?', fields: [{ name: 'sure' }] }),
+    )
+    const agent = defineAgent({ name: freshName(), tools: [tool] })
+    const [one, other] = [await bench.connect({ agents: [agent] }), await bench.connect({ agents: [agent] })]
+    const chat = await one.chats.create({ agent })
+    const workers = one.startWorkers()
+    await workers.ready()
+    await chat.askLater('Wipe it', { enqueue: true })
+    await until('it waits', async () => (await chat.awaitingInput()) && !(await chat.running()))
+    await workers.close()
+    await chat.complete()
+
+    await other.startWorkers().ready()
+    const same = await other.chats.find(chat.id)
+    await same.answer((await same.pendingInputs())[0] ?? '', { sure: 'yes' })
+    await until('it is answered', () => chat.isComplete())
+    expect((await resultsById(chat))[id]?.content).to.equal('{"sure":"yes"}')
+    const types = (await told(same, 3)).map(({ type }) => type)
+    const order = ['input.requested', 'run.waiting', 'run.waiting', 'input.answered', 'tool.result', 'run.finished']
+    expect(types.filter((type) => order.includes(type))).to.deep.equal(order)
+  })
+
   it('goes on though somebody who looks on throws (M37)', async () => {
     const id = freshId()
     await bench.script([toolCalls([call('read', id)]), text('Done')])

@@ -19,7 +19,7 @@ import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
 import { until } from '../support/until.ts'
 import { errorFrom } from '../tools/rows.ts'
-import { lastCall, resultsById, roles } from './support/rows.ts'
+import { lastCall, lastCalls, resultsById, roles } from './support/rows.ts'
 import { call, freshId, freshName, recording } from './support/tools.ts'
 
 /** The suite's own server. */
@@ -162,6 +162,36 @@ onEachDatabase('A call that waits', (kind) => {
       expect(await roles(chat)).to.equal('user assistant tool assistant')
     })
 
+    it('is waited for still where its sibling ends the run with an error (S73)', async () => {
+      const [id, bad] = [freshId(), freshId()]
+      const seen: unknown[] = []
+      const mine = new Error('disk full')
+      const broken = recording('broken', [], {}, () => {
+        throw mine
+      })
+      const { chat, options } = await setUp(
+        [asking(seen), broken],
+        [toolCalls([call('refund', id), call('broken', bad)]), httpError(400, 'no'), text('Refunded.')],
+      )
+      expect(await errorFrom(() => chat.ask('Refund me'))).to.equal(mine)
+      const paused = (await lastCalls(chat))[0]
+      expect([paused?.toolCallId, paused?.resultId, Object.keys(paused?.mcpState ?? {})]).to.deep.equal([
+        id,
+        null,
+        ['requests'],
+      ])
+      expect(await roles(chat)).to.equal('user assistant tool')
+      expect(await chat.awaitingInput()).to.equal(true)
+      const web = await other(options, chat)
+      await web.answer((await web.pendingInputs())[0] ?? '', { cents: 7 })
+      await web.complete()
+      await web.answer((await web.pendingInputs())[0] ?? '', {})
+      expect(await errorFrom(() => web.complete())).to.have.property('code', 'provider.bad_request')
+      expect((await resultsById(chat))[id]?.content).to.equal('{"cents":7,"sure":false}')
+      expect((await web.complete())?.content).to.equal('Refunded.')
+      expect(seen).to.have.length(3)
+    })
+
     it('that does not come in time is declined, or its default, and the turn goes on by itself', async () => {
       const tools = [
         toolOf(async (_args, { ask }) => {
@@ -216,6 +246,7 @@ onEachDatabase('A call that waits', (kind) => {
       await worker.complete()
       expect(looked).to.deep.equal([{ at: 0 }])
       expect((await chat.pendingTasks())[0]?.data).to.deep.equal({ at: 1 })
+      expect([await chat.awaitingTasks(), bench.model.requests.length]).to.deep.equal([true, 1])
       states.push({ paid: true })
       expect((await worker.complete())?.content).to.equal('Done.')
       expect(looked).to.deep.equal([{ at: 0 }, { at: 1 }])
