@@ -1,7 +1,14 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { expect } from 'chai'
-import { CancelledError, type Chat, defineAgent, openAiClient, type Threadmill } from '../../src/index.ts'
+import {
+  CancelledError,
+  type Chat,
+  defineAgent,
+  openAiClient,
+  type Threadmill,
+  type UsageRecord,
+} from '../../src/index.ts'
 import { hang, httpError, rawSse, text } from '../../src/testing/index.ts'
 import { chunk, sse } from '../providers/scripted-server.ts'
 import { onEachDatabase } from '../support/databases.ts'
@@ -11,6 +18,11 @@ import { rejectionOf } from './support/watching.ts'
 /** USD per million tokens: one token of input costs 0.000003. */
 const prices = { input: 3, output: 15, cacheRead: 0.3 }
 const priced = defineAgent({ name: 'priced', prices, retries: 2 })
+/** The prices that known faults are told with. */
+const tested = defineAgent({
+  name: 'tested',
+  prices: { input: 2, output: 8, cacheRead: 0.5, cacheWrite: 2.5 },
+})
 const soon = { 'retry-after-ms': '1' }
 const used = (prompt: number, completion: number, rest: object = {}) => ({
   usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion, ...rest },
@@ -18,6 +30,12 @@ const used = (prompt: number, completion: number, rest: object = {}) => ({
 
 const usagesOf = (mill: Threadmill, chat: Chat) =>
   mill.models.Usage.findAll({ where: { chatId: chat.id }, order: ['createdAt', 'id'] })
+
+/** Input, output, cache read and total, without zeros at the end, which SQLite leaves out. */
+const costsOf = (usage: UsageRecord | undefined) =>
+  [usage?.inputCost, usage?.outputCost, usage?.cacheReadCost, usage?.totalCost].map((cost) =>
+    cost == null ? null : String(Number(cost)),
+  )
 
 onEachDatabase('The ledger of attempts', (kind) => {
   const bench = useBench(kind, { claimTtlMs: 45_000 })
@@ -86,6 +104,7 @@ onEachDatabase('The ledger of attempts', (kind) => {
         ['succeeded', null, 1_000, 100],
       ],
     )
+    expect(usages.map(({ totalCost }) => Number(totalCost ?? Number.NaN))).to.deep.equal([0, 0.0045])
     expect((await chat.cost()).total).to.equal('0.0045')
   })
 
@@ -134,6 +153,25 @@ onEachDatabase('The ledger of attempts', (kind) => {
     })
   }
 
+  it('counts a cancelled stream with the usage that it reported last (B34)', async () => {
+    const shown = sse(chunk({ content: 'Well ' }, used(300, 20)), chunk({ content: 'then' }, used(300, 40)))
+    await bench.script([hang({ after: rawSse(shown) })])
+    const mill = await bench.connect({ agents: [tested] })
+    const chat = await mill.chats.create({ agent: tested })
+    const cancelling: Promise<unknown>[] = []
+    const running = chat.ask('How are you?', {}, ({ index }) => void (index === 1 && cancelling.push(chat.cancel())))
+    expect(await rejectionOf(running)).to.be.instanceOf(CancelledError)
+    await Promise.all(cancelling)
+    const [usage, ...more] = await usagesOf(mill, chat)
+    expect([usage?.status, usage?.inputTokens, usage?.outputTokens, more.length]).to.deep.equal([
+      'cancelled',
+      300,
+      40,
+      0,
+    ])
+    expect((await chat.cost()).total).to.equal('0.00092')
+  })
+
   it('knows neither tokens nor cost of a cancelled stream that reported none (B34)', async () => {
     await bench.script([hang({ after: 'Well then' })])
     const mill = await bench.connect({ agents: [priced] })
@@ -163,42 +201,49 @@ onEachDatabase('The ledger of attempts', (kind) => {
   })
 
   it('takes the last of the totals that a stream repeats, and a null after it for nothing (B31)', async () => {
+    const shown = (content: string, completion: number, reason: string | null = null) =>
+      chunk({ content }, { ...used(19, completion), finish_reason: reason })
     const stream = sse(
-      chunk({ content: 'Fi' }, used(10, 1)),
-      chunk({ content: 'ne' }, used(10, 2)),
-      chunk({ content: '.' }, used(10, 3)),
-      chunk({}, { finish_reason: 'stop', usage: null }),
+      shown('a', 2),
+      shown('b', 5),
+      shown('c', 9, 'stop'),
+      { id: 'cc-b31', choices: [], usage: null },
       '[DONE]',
     )
     await bench.script([rawSse(stream)])
-    const mill = await bench.connect({ agents: [priced] })
-    const chat = await mill.chats.create({ agent: priced })
-    await chat.ask('How are you?')
-    const usages = await usagesOf(mill, chat)
-    expect(usages.map((usage) => [usage.inputTokens, usage.outputTokens])).to.deep.equal([[10, 3]])
-    expect((await chat.cost()).total).to.equal('0.000075')
+    const mill = await bench.connect({ agents: [tested] })
+    const chat = await mill.chats.create({ agent: tested })
+    expect((await chat.ask('How are you?'))?.content).to.equal('abc')
+    const [usage, ...more] = await usagesOf(mill, chat)
+    expect([usage?.inputTokens, usage?.outputTokens, more.length]).to.deep.equal([19, 9, 0])
+    expect(costsOf(usage)).to.deep.equal(['0.000038', '0.000072', null, '0.00011'])
+    expect((await chat.cost()).total).to.equal('0.00011')
   })
 
   it('bills cached input once, at its own price, and never less than no input (B32)', async () => {
     await bench.script([
-      text('One.', used(1_000, 10, { prompt_tokens_details: { cached_tokens: 800 } })),
-      text('Two.', used(100, 10, { prompt_tokens_details: { cached_tokens: 130 } })),
+      text('One.', used(1_500, 50, { prompt_tokens_details: { cached_tokens: 1_100 } })),
+      text('Two.', used(1_500, 50, { prompt_tokens_details: { cached_tokens: 1_600 } })),
     ])
-    const mill = await bench.connect({ agents: [priced] })
-    const chat = await mill.chats.create({ agent: priced })
+    const mill = await bench.connect({ agents: [tested] })
+    const chat = await mill.chats.create({ agent: tested })
     await chat.ask('First?')
     await chat.ask('Second?')
     const usages = await usagesOf(mill, chat)
-    expect(usages.map((usage) => [usage.inputTokens, usage.cacheReadTokens])).to.deep.equal([
-      [200, 800],
-      [0, 130],
+    expect(usages.map((usage) => [usage.inputTokens, usage.cacheReadTokens, usage.outputTokens])).to.deep.equal([
+      [400, 1_100, 50],
+      [0, 1_600, 50],
+    ])
+    expect(usages.map(costsOf)).to.deep.equal([
+      ['0.0008', '0.0004', '0.00055', '0.00175'],
+      ['0', '0.0004', '0.0008', '0.0012'],
     ])
     expect(await chat.cost()).to.deep.equal({
-      input: '0.0006',
-      output: '0.0003',
-      cacheRead: '0.000279',
+      input: '0.0008',
+      output: '0.0008',
+      cacheRead: '0.00135',
       cacheWrite: '0',
-      total: '0.001179',
+      total: '0.00295',
     })
   })
 
