@@ -54,7 +54,7 @@ describe('SQLite under concurrency', function () {
     expect(ticks).to.be.greaterThan(5)
   })
 
-  it('lets four processes read and then write in transactions, none of which fails or loses an update', async () => {
+  it('lets four processes read and then write in transactions, none of which fails or loses an update (B73)', async () => {
     const writers = ['a', 'b', 'c', 'd'].map((name) => new Script('sqlite-writer', [databaseUrl, '25', name]))
     const answers = await Promise.all(writers.map((writer) => writer.answer<{ errors: string[] }>()))
     expect(answers.flatMap((answer) => answer.errors)).to.deep.equal([])

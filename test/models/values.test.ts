@@ -1,7 +1,17 @@
 import { Big } from 'big.js'
 import { expect } from 'chai'
 import * as z from 'zod'
-import { ArgumentError, defineAgent, defineTool, type Json, type Threadmill } from '../../src/index.ts'
+import {
+  ArgumentError,
+  defineAgent,
+  defineTool,
+  type Json,
+  TextMessage,
+  type Threadmill,
+  ToolCallMessage,
+  ToolMessage,
+  ToolResultMessage,
+} from '../../src/index.ts'
 import { text, toolCalls } from '../../src/testing/index.ts'
 import { TEXT_LIMIT_BYTES } from '../../src/tools/text-limit.ts'
 import { rejectionOf } from '../chat/support/watching.ts'
@@ -80,20 +90,29 @@ onEachDatabase('What a row holds', (kind) => {
   it('comes back in the order of writing, whatever its time says (B68)', async () => {
     const mill = await bench.connect()
     const chat = await mill.chats.create()
-    const written: string[] = []
-    for (let at = 0; at < 20; at++) {
-      const role = at % 2 === 0 ? ('user' as const) : ('assistant' as const)
-      const record = await chat.addMessage({ role, content: `message ${at}` })
-      written.push(record.id)
-    }
+    // All in one statement after the other, many of them within one millisecond.
+    const values = [0, 1, 2, 3].flatMap((turn) => {
+      const tools = [0, 1].map((at) => new ToolMessage({ id: `${chat.id}-${turn}-${at}`, name: 'look', input: {} }))
+      return [
+        new TextMessage({ role: 'user', content: `question ${turn}` }),
+        new ToolCallMessage({ role: 'assistant', tools }),
+        ...tools.map((tool) => new ToolResultMessage({ tool, content: { data: tool.id } })),
+        new TextMessage({ role: 'assistant', content: `answer ${turn}`, stopReason: 'stop' }),
+      ]
+    })
+    await chat.addMessage(values)
+    const written = (await chat.messages()).map((message) => message.id)
+    expect(written).to.have.length(20)
+    expect((await chat.transcript()).map((value) => value.toHash())).to.deep.equal(
+      values.map((value) => value.toHash()),
+    )
     const order = async () => (await chat.messages()).map((message) => message.id)
-    expect(await order()).to.deep.equal(written)
     // As if the clock had run backwards all the while, and stood still at the end.
     for (const [at, id] of written.entries()) {
       const createdAt = new Date(Date.UTC(2026, 0, 1) - Math.min(at, 15) * 2_000)
       await mill.models.Message.update({ createdAt }, { where: { id }, silent: true })
     }
-    for (let times = 0; times < 20; times++) expect(await order()).to.deep.equal(written)
+    for (let times = 0; times < 100; times++) expect(await order()).to.deep.equal(written)
   })
 
   it('has its time to the millisecond, the same before and after it is read (B68)', async () => {
