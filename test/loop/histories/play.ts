@@ -6,6 +6,7 @@ import { cancel, decideCall, enqueue, stage } from '../../memory/writers.ts'
 import { checkAsks, checkEnd, checkMove } from './checks.ts'
 import type { Act, Event, History } from './history.ts'
 import { chatId, Stage } from './stage.ts'
+import { checkMoves, watchMoves } from './watch.ts'
 
 /**
  * Plays a history to its end, where every call is decided and every message answered, and checks on the way.
@@ -16,12 +17,15 @@ export async function play(history: History, spoil: (stage: Stage) => void = () 
   const perform = (stage: Stage, act: Act) => act_(stage, act, accepted)
   const stage = new Stage(history, perform)
   spoil(stage)
+  watchMoves(stage)
   for (const event of history.events) {
     checkMove(stage)
     await happen(stage, event, accepted)
+    checkMoves(stage)
     checkAsks(stage)
   }
   await settle(stage)
+  checkMoves(stage)
   checkEnd(stage, accepted)
 }
 
