@@ -18,6 +18,7 @@ import { type AttachmentsOptions, filesOf } from './attachments/options.ts'
 import { Approvals } from './chat/approvals.ts'
 import { Chats } from './chat/chats.ts'
 import { Usages } from './chat/usages.ts'
+import { requireOptions } from './chat/verb-options.ts'
 import { ArgumentError, ConfigurationError } from './errors.ts'
 import type { ContextFor } from './loop/contexts.ts'
 import { missingAgent } from './loop/ending.ts'
@@ -164,8 +165,10 @@ export class Threadmill {
    * Starts this process's workers, which run until `close` of the pool, or of this object, and a sweeper that rings for due
    * chats. Returns at once, before they are connected: `ready()` of the pool waits for that. (R23, R24)
    * @param counts what is left out is as configured; with 0 for all of them only the sweeper runs.
+   * @throws {ArgumentError} for what is no number of workers.
    */
   startWorkers(counts: WorkerCounts = {}): Pool {
+    requireOptions('startWorkers', counts)
     const { settings, redis, bells, claims, db, equipment, renewer, telemetry, ports } = this.#parts
     const { observe } = ports
     // The first jobs would wait for its thread, and a job that waits is lost for a while if its process dies.
@@ -216,6 +219,7 @@ export class Threadmill {
    */
   async purgeAttachments(options: { readonly unusedForMs?: number } = {}): Promise<number> {
     const { db, files } = this.#parts.chats
+    requireOptions('purgeAttachments', options)
     const { unusedForMs = 3_600_000 } = options
     if (!Number.isSafeInteger(unusedForMs) || unusedForMs < 0) {
       throw new ArgumentError('purgeAttachments({ unusedForMs }) must be a whole number of ms, 0 or more.')
@@ -240,8 +244,11 @@ export class Threadmill {
   /**
    * Runs `work` in a transaction that Threadmill's acts can join (`{ transaction }`): committed when it resolves, rolled
    * back when it throws. Nothing is tried again. Resolves to what `work` resolved to.
+   * @throws {ArgumentError} for what is no function.
    */
-  transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+  async transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+    if (typeof work !== 'function')
+      throw new ArgumentError('transaction() takes a function that is given the transaction.')
     const { sequelize } = this
     // SQLite's transactions are serial by themselves.
     const isolationLevel = Transaction.ISOLATION_LEVELS.READ_COMMITTED

@@ -2,7 +2,7 @@ import type { Transaction } from 'sequelize'
 import { putOffCompaction, wantCompaction } from '../models/compaction.ts'
 import type { PendingSettings } from '../models/settings.ts'
 import { type CompactionResult, runCompaction } from '../src/loop/run-compaction.ts'
-import { ChatJob, type JobOutcome } from './job.ts'
+import { ChatJob, type JobOutcome, requireChatId } from './job.ts'
 
 /** How long a worker that lacks the chat's agent leaves it to others, in ms. */
 const putOffMs = 30_000
@@ -24,9 +24,10 @@ export class CompactJob extends ChatJob {
 
   /**
    * Does the work of one job: makes the summary if one is wanted and nobody runs the chat. Nothing to summarise is no error.
-   * @throws whatever kept it from being made; what may pass is tried again after a delay.
+   * @throws whatever kept it from being made; what may pass is tried again after a delay. {ArgumentError} for what is no id.
    */
   override async perform(chatId: string): Promise<JobOutcome> {
+    requireChatId(chatId)
     const { ports } = this.dependencies
     const result = await runCompaction(ports, { chatId, by: 'compact', options: {} })
     switch (result.kind) {

@@ -5,6 +5,7 @@ import type { Bell } from '../models/rows.ts'
 import type { PendingSettings } from '../models/settings.ts'
 import { failUntaken, putOff } from '../models/sweep.ts'
 import { wantChat } from '../models/wishes.ts'
+import { requireOptions } from '../src/chat/verb-options.ts'
 import { ArgumentError, MissingAgentError } from '../src/errors.ts'
 import { failureOf, missingAgent, putOffDelayMs, putOffLimit } from '../src/loop/ending.ts'
 import { run } from '../src/loop/run.ts'
@@ -55,11 +56,13 @@ export abstract class ChatJob {
    * Asks for the chat to be run: now, or after `delayMs`; of several wishes the earliest wins. A turn that failed or was
    * cancelled is tried again. The wish is a row: when Redis is away it is found by the sweeper.
    * @throws {ChatNotFoundError} when there is no such chat.
-   * @throws {ArgumentError} for a transaction that can't be joined, and for what is neither a chat nor an id.
+   * @throws {ArgumentError} for a transaction that can't be joined, a delay below 0 or above ten years, options that there are not, and
+   *   for what is neither a chat nor an id.
    */
   async enqueue(chat: ChatOrId, options: EnqueueOptions = {}): Promise<void> {
     const { db, bells } = this.dependencies
     const chatId = idOf(chat)
+    requireOptions('enqueue', options, chatId)
     const { transaction: join, ...ring } = options
     const want = (pending: PendingSettings, transaction: Transaction) =>
       this.want(chatId, { delayMs: options.delayMs ?? 0, pending }, transaction)
@@ -80,9 +83,10 @@ export abstract class ChatJob {
 
   /**
    * Does the work of one job: runs the chat if it is wanted and nobody else runs it.
-   * @throws whatever ended the turn.
+   * @throws whatever ended the turn. {ArgumentError} for what is no id.
    */
   async perform(chatId: string, stopping: () => boolean): Promise<JobOutcome> {
+    requireChatId(chatId)
     const result = await run(this.dependencies.ports, { chatId, verb: 'complete', by: this.queue, stopping })
     switch (result.kind) {
       case 'ended':
@@ -126,6 +130,11 @@ export abstract class ChatJob {
     }
     throw error
   }
+}
+
+/** @throws {ArgumentError} */
+export function requireChatId(chatId: unknown): void {
+  if (typeof chatId !== 'string') throw new ArgumentError('perform() takes the id of a chat.')
 }
 
 /** @throws {ArgumentError} */

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
 
-const folders = ['src/chat', 'src/loop', 'src/messages', 'models', 'workers']
+const folders = ['src', 'src/chat', 'src/loop', 'src/messages', 'models', 'workers']
 
 /** The signatures of everything public that classes and interfaces of the sources have, by `Class.member`. */
 export function readSignatures(root: string): ReadonlyMap<string, string> {

@@ -13,6 +13,7 @@ import { completedAnswer } from '../tools/pausing.ts'
 import type { InTransaction } from './chat-handle.ts'
 import { ChatReadings } from './chat-readings.ts'
 import type { InputRequest } from './pending.ts'
+import { requireJson, requireOptions } from './verb-options.ts'
 
 /** Whether workers are told of what was just written. */
 export interface WakeOptions {
@@ -64,9 +65,10 @@ export abstract class ChatDecisions extends ChatReadings {
    * @param options.remember also lets later calls of the same tool in this chat run without asking. (S38)
    * @throws {ToolCallDecidedError} with `ifUndecided`, when the call was decided, begun or answered before. (S120)
    * @throws {ArgumentsChangedError} with `argumentsHash`, when the call would run with other arguments. (E42)
-   * @throws {ArgumentError} when this chat has no such call (S43), or its tool can't take `arguments`.
+   * @throws {ArgumentError} when this chat has no such call (S43), its tool can't take `arguments`, or there are no such options.
    */
   async approve(call: ToolCallOrId, options: ApproveOptions = {}): Promise<this> {
+    requireOptions('approve', options, this.id)
     if (options.arguments !== undefined) await this.#checkArguments(call, options.arguments)
     const { outcome } = await this.#decide(call, options.remember === true ? 'remembered' : 'approved', options)
     if (outcome === 'running' && options.ifUndecided === true) throw this.#tooLate('it is being executed')
@@ -78,9 +80,10 @@ export abstract class ChatDecisions extends ChatReadings {
    * @throws {ToolCallRunningError} when the call is being executed: it goes on, and the model gets its result. (S23)
    * @throws {ToolCallDecidedError} with `ifUndecided`, when the call was decided or answered before. (S120)
    * @throws {ArgumentsChangedError} with `argumentsHash`, when the call would run with other arguments. (E42)
-   * @throws {ArgumentError} when this chat has no such call. (S43)
+   * @throws {ArgumentError} when this chat has no such call (S43), or there are no such options.
    */
   async deny(call: ToolCallOrId, options: DecideOptions = {}): Promise<this> {
+    requireOptions('deny', options, this.id)
     const { outcome } = await this.#decide(call, 'denied', options)
     if (outcome === 'running') {
       throw new ToolCallRunningError(`A call of chat ${this.id} is being executed: it can't be denied any more.`, {
@@ -102,6 +105,8 @@ export abstract class ChatDecisions extends ChatReadings {
     values: Readonly<Record<string, unknown>>,
     options: DeciderOptions = {},
   ): Promise<this> {
+    requireOptions('answer', options, this.id)
+    requireJson('An answer', values, this.id)
     return this.#answer(request, options, { values })
   }
 
@@ -110,6 +115,7 @@ export abstract class ChatDecisions extends ChatReadings {
    * @throws {ArgumentError} for a question that there is not.
    */
   async decline(request: InputRequest | string, options: DeciderOptions = {}): Promise<this> {
+    requireOptions('decline', options, this.id)
     return this.#answer(request, options, null)
   }
 

@@ -4,6 +4,7 @@ import { ArgumentError, CancelledError, ChatRunningError } from '../errors.ts'
 import { ChatPosts } from './chat-posts.ts'
 import { requireText } from './chat-requests.ts'
 import { removeChat } from './remove-chat.ts'
+import { requireOptions } from './verb-options.ts'
 
 /** How a question is asked again. */
 export interface EditOptions {
@@ -37,6 +38,7 @@ export abstract class ChatEdits extends ChatPosts {
    *   tried again.
    */
   async edit(messageId: string, text: string, options: EditOptions = {}): Promise<this> {
+    requireOptions('edit', options, this.id)
     requireText(text, this.id)
     return this.#askAgain({ messageId: String(messageId), text }, options)
   }
@@ -46,7 +48,9 @@ export abstract class ChatEdits extends ChatPosts {
    * @throws {ArgumentError} when there is no such message, or no question to ask again; nothing is changed.
    * @throws {ChatRunningError} as of {@link edit}.
    */
-  async regenerate({ at, ...options }: RegenerateOptions = {}): Promise<this> {
+  async regenerate(options: RegenerateOptions = {}): Promise<this> {
+    requireOptions('regenerate', options, this.id)
+    const { at } = options
     return this.#askAgain({ messageId: at === undefined ? null : String(at), text: null }, options)
   }
 

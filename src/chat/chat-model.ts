@@ -1,6 +1,7 @@
 import type { ModelRecord } from '../../models/model.ts'
 import { ArgumentError } from '../errors.ts'
 import { ChatHooks } from './chat-hooks.ts'
+import { requireOptions } from './verb-options.ts'
 
 /** A model as a value: what a row of `mill.models.Model` is too. */
 export interface ModelChoice {
@@ -35,6 +36,7 @@ export abstract class ChatModel extends ChatHooks {
    * @throws {ArgumentError} for what names no model; the verb that stores it throws {@link UnknownModelError} where the model has to be known.
    */
   withModel(model: string | ModelChoice | null, options: ModelOptions = {}): this {
+    requireOptions('withModel', options, this.id)
     const protocol = options.protocol ?? null
     requireProtocol(protocol, this.id)
     if (typeof model === 'object' && model !== null)

@@ -13,6 +13,7 @@ import { ChatRequests, requireText } from './chat-requests.ts'
 import { type PostOptions, postOptions } from './post-options.ts'
 import { type Receipt, receiptOf } from './receipt.ts'
 import { type StoredFiles, type WithAttachments, withStoredFiles } from './stored-files.ts'
+import { requireOptions } from './verb-options.ts'
 
 /** What goes with a question. */
 export interface AskOptions extends WithAttachments {
@@ -36,9 +37,10 @@ export abstract class ChatPosts extends ChatRequests {
   /**
    * Adds a user message as {@link ask} does, without running anything. (S52)
    * @throws {PendingToolCallsError} while the last answer's calls are open; nothing is written then. (S42)
-   * @throws {ArgumentError} for a text that no message has, or a transaction that can't be joined.
+   * @throws {ArgumentError} for a text that no message has, options that there are not, or a transaction that can't be joined.
    */
   async askLater(text: string | null, options: AskLaterOptions = {}): Promise<this> {
+    requireOptions('askLater', options, this.id)
     requireText(text, this.id, options.attachments)
     const { enqueue, transaction: join } = options
     return withStoredFiles(this.deps, options.attachments, join, async (files) => {

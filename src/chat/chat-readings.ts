@@ -6,7 +6,7 @@ import { readRecent } from '../../models/transcript.ts'
 import { type ChatCost, type ChatTokens, sumCost, sumTokens } from '../../models/usage-totals.ts'
 import { readUsages } from '../../models/usages.ts'
 import { openRequests, openSubChat, pauseOf } from '../../models/waiting.ts'
-import { UnsupportedByProviderError } from '../errors.ts'
+import { ArgumentError, UnsupportedByProviderError } from '../errors.ts'
 import type { EventsOptions } from '../events/options.ts'
 import type { EventReader } from '../events/reader.ts'
 import { modelRequest } from '../loop/model-request.ts'
@@ -14,12 +14,14 @@ import { renderedBy } from '../loop/model-target.ts'
 import { withFiles } from '../loop/request-files.ts'
 import { RunHooks } from '../loop/run-hooks.ts'
 import { hasPendingWork, isWaiting, openCalls } from '../loop/transcript.ts'
+import { isWithinLimit } from '../tools/text-limit.ts'
 import { ChatSettings } from './chat-settings.ts'
 import type { Diagnosis } from './diagnose.ts'
 import { readDiagnosis } from './diagnosis.ts'
 import type { Message } from './message.ts'
 import { type MessagesPage, type PageOptions, readPage, type SearchOptions } from './message-pages.ts'
 import { type InputRequest, inputsOf, type PendingTaskOfChat, tasksOf } from './pending.ts'
+import { requireCallback } from './verb-options.ts'
 
 /** What can be asked about a chat. Everything is read anew, from any process. */
 export abstract class ChatReadings extends ChatSettings {
@@ -44,8 +46,12 @@ export abstract class ChatReadings extends ChatSettings {
    * model or stored. Provider options, hooks and summaries by themselves are left out.
    * @throws {UnsupportedByProviderError} where the provider has no way to count: Chat Completions has none.
    * @throws {UnsupportedAttachmentError} for a question's file that the model can't take.
+   * @throws {ArgumentError} for a text that no message has.
    */
   async countTokens(text?: string): Promise<number> {
+    if (text !== undefined && (typeof text !== 'string' || text === '' || !isWithinLimit(text))) {
+      throw new ArgumentError(`countTokens() of chat ${this.id} takes the text of a question.`, { chatId: this.id })
+    }
     const next = await this.#next()
     const { providerOptions: _, ...request } = modelRequest(next)
     const { configuration } = next
@@ -76,10 +82,14 @@ export abstract class ChatReadings extends ChatSettings {
     yield* await this.messages()
   }
 
-  /** Calls `visit` with each message, one after the other; without it, the messages one by one. */
+  /**
+   * Calls `visit` with each message, one after the other; without it, the messages one by one.
+   * @throws {ArgumentError} at once, for a `visit` that can't be called.
+   */
   each(): AsyncGenerator<Message, void, undefined>
   each(visit: (message: Message) => unknown): Promise<this>
   each(visit?: (message: Message) => unknown): AsyncGenerator<Message, void, undefined> | Promise<this> {
+    requireCallback('each', visit, this.id)
     return visit === undefined ? this[Symbol.asyncIterator]() : this.#visit(visit)
   }
 

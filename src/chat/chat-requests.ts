@@ -11,6 +11,7 @@ import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 import { ChatDecisions, type WakeOptions } from './chat-decisions.ts'
 import type { InTransaction } from './chat-handle.ts'
 import { type StoredFiles, type WithAttachments, withStoredFiles } from './stored-files.ts'
+import { requireOptions } from './verb-options.ts'
 
 /** How a message is queued. */
 export interface QueueOptions extends WakeOptions, InTransaction, WithAttachments {
@@ -26,8 +27,10 @@ export abstract class ChatRequests extends ChatDecisions {
    * Puts a user message in the queue, from any process, and wakes a worker for it.
    * @param options.steer true (default): it joins the running turn before its next model call; false: it starts the next turn. (S49, S50)
    * @param options.owner any JSON value; stored and handed back, never interpreted.
+   * @throws {ArgumentError} for a text that no message has, options that there are not, or an owner that is no JSON.
    */
   async queue(text: string | null, options: QueueOptions = {}): Promise<QueuedMessageRecord> {
+    requireOptions('queue', options, this.id)
     requireText(text, this.id, options.attachments)
     return withStoredFiles(this.deps, options.attachments, options.transaction, (files) =>
       this.#queue(text, files, options),
@@ -66,10 +69,16 @@ export abstract class ChatRequests extends ChatDecisions {
     })
   }
 
-  /** Takes a message out of the queue. False: it was taken into the transcript or unqueued before, or is not of this chat. (S29) */
+  /**
+   * Takes a message out of the queue. False: it was taken into the transcript or unqueued before, or is not of this chat. (S29)
+   * @throws {ArgumentError} for what is neither a queued message nor an id.
+   */
   async unqueue(queued: string | { readonly id: string }): Promise<boolean> {
     const { db, models, publish } = this.deps
-    const id = typeof queued === 'string' ? queued : queued.id
+    const id: unknown = typeof queued === 'string' ? queued : (queued as typeof queued | null | undefined)?.id
+    if (typeof id !== 'string') {
+      throw new ArgumentError(`unqueue() takes a queued message of chat ${this.id}, or its id.`, { chatId: this.id })
+    }
     const wanted = this.hasHooks('afterUnqueue')
     const record = wanted ? await models.QueuedMessage.findByPk(id, { useMaster: true }) : null
     const { removed, files } = await db.transaction((transaction) => unqueueMessage(db, this.id, id, transaction))
@@ -83,8 +92,10 @@ export abstract class ChatRequests extends ChatDecisions {
    * Stops the turn, from any process: the model and the tools are aborted, what was shown is kept, open calls are closed.
    * Changes nothing when nothing runs, is wanted or is parked. Queued messages stay; sub-chats are stopped too. (S57, S61, S63, E92)
    * @param options.turn only if the chat is still in this turn.
+   * @throws {ArgumentError} for a turn that is no number.
    */
   async cancel(options: { readonly turn?: number } = {}): Promise<this> {
+    requireOptions('cancel', options, this.id)
     const { db, ports } = this.deps
     const cancelled = await cancelTurn(db, this.id, options.turn ?? null)
     await Promise.all(cancelled.map((id) => ports.bell.ring(id, 'complete')))

@@ -19,6 +19,7 @@ import { LlmChat } from './llm-chat.ts'
 import { asMessage, type Message } from './message.ts'
 import { type AddedValue, inputsOf, isValues } from './message-inputs.ts'
 import { type StoredFiles, type WithAttachments, withStoredFiles } from './stored-files.ts'
+import { requireCallback, requireOptions } from './verb-options.ts'
 
 /**
  * One conversation. The object is a handle: what it says is read from the database each time, except `id`, `agent`,
@@ -49,6 +50,8 @@ export class Chat extends ChatEdits {
    * @throws everything that {@link complete} throws.
    */
   async ask(text: string | null, options: AskOptions = {}, onChunk?: OnChunk): Promise<Message | null> {
+    requireOptions('ask', options, this.id)
+    requireCallback('ask', onChunk, this.id)
     if ('transaction' in options && options.transaction !== undefined) {
       throw new ArgumentError(
         `ask() of chat ${this.id} can't be part of a transaction, since the model would be asked inside it: ` +
@@ -66,6 +69,7 @@ export class Chat extends ChatEdits {
    * run too, by this process. (S2, S15, S34, E91)
    * @param onChunk gets the answers as they are made; an error that it throws ends the run and comes out. (S72)
    * @throws {CancelledError} {ProviderError} {ToolRoundLimitError} {ConfigurationError} what ended the turn, and what a tool threw.
+   * @throws {ArgumentError} for an `onChunk` that can't be called.
    */
   async complete(onChunk?: OnChunk): Promise<Message | null> {
     let result = await this.#run('complete', onChunk)
@@ -121,7 +125,8 @@ export class Chat extends ChatEdits {
     return result.kind === 'ended' && result.message !== null ? asMessage(result.message, this.deps.files.store) : null
   }
 
-  #run(verb: Verb, onChunk?: OnChunk): Promise<RunResult> {
+  async #run(verb: Verb, onChunk?: OnChunk): Promise<RunResult> {
+    requireCallback(verb, onChunk, this.id)
     return this.#hold((ports) => run(ports, { ...this.#order(), verb, onChunk }))
   }
 

@@ -21,6 +21,7 @@ import type { ChatDependencies, InTransaction } from './chat-handle.ts'
 import { type ChatsListOptions, type ChatsSearchOptions, readChats } from './chat-lists.ts'
 import { ownerInput } from './owner-input.ts'
 import { removeChat } from './remove-chat.ts'
+import { requireOptions } from './verb-options.ts'
 
 /** What a new chat is made with. */
 export interface NewChat extends SettingsInput {
@@ -89,10 +90,9 @@ export class Chats {
    * @throws {MissingAgentError} when this process does not know the agent, and `agentElsewhere` is not set.
    * @throws {ArgumentError} for a transaction that can't be joined.
    */
-  async create(
-    options: NewChat = {},
-    { transaction: join, agentElsewhere = false }: CreateOptions = {},
-  ): Promise<Chat> {
+  async create(options: NewChat = {}, how: CreateOptions = {}): Promise<Chat> {
+    requireOptions('chats.create', how)
+    const { transaction: join, agentElsewhere = false } = how
     const parsed = schema.safeParse(options)
     if (!parsed.success) {
       const problems = parsed.error.issues
@@ -171,7 +171,9 @@ export class Chats {
    * @throws {ChatNotFoundError} when there is no such chat. {ArgumentError} when it has no such message. {AttachmentError} when a file was
    *   removed at that moment: fork it again. (E64)
    */
-  async fork(chat: string | Pick<Chat, 'id'>, { at, transaction: join }: ForkOptions = {}): Promise<Chat> {
+  async fork(chat: string | Pick<Chat, 'id'>, options: ForkOptions = {}): Promise<Chat> {
+    requireOptions('chats.fork', options)
+    const { at, transaction: join } = options
     const { db } = this.#deps
     const source = String(typeof chat === 'string' ? chat : (chat as Pick<Chat, 'id'> | null | undefined)?.id)
     const id = uuid()

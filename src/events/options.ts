@@ -20,8 +20,19 @@ export interface EventsOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** @throws {ArgumentError} for an `after` that is no event's id, or a `history` that does not exist. */
-export function checkEventsOptions(chatId: string, { after, history }: EventsOptions): void {
+const known: readonly string[] = ['after', 'history', 'signal'] satisfies readonly (keyof EventsOptions)[]
+
+/** @throws {ArgumentError} for an `after` that is no event's id, a `history` that does not exist, or options that there are not. */
+export function checkEventsOptions(chatId: string, options: EventsOptions): void {
+  const given: unknown = options
+  const isObject = typeof given === 'object' && given !== null
+  if (!isObject || Object.keys(given).some((key) => !known.includes(key))) {
+    throw new ArgumentError(`events() of chat ${chatId} takes { after, history, signal } and nothing else`, { chatId })
+  }
+  const { after, history, signal } = options
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new ArgumentError(`signal must be an AbortSignal, to end events() of chat ${chatId} with`, { chatId })
+  }
   if (after !== undefined && !isEntryId(after)) {
     throw new ArgumentError(`after must be an event's id or '0', not ${JSON.stringify(after)}`, { chatId })
   }

@@ -1,0 +1,93 @@
+import * as z from 'zod'
+import { ArgumentError } from '../errors.ts'
+import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
+
+const flag = z.boolean('must be true or false').optional()
+/** Looked at by what uses it: a transaction, files, the text that somebody gave as a reason. */
+const later = z.unknown().optional()
+const json = later.refine((value) => value === undefined || isStorable(value), {
+  error: `must be JSON of ${TEXT_LIMIT_BYTES} bytes at most`,
+})
+/** Redis counts no further with the times of delayed jobs. */
+const DELAY_LIMIT_MS = 10 * 365 * 86_400_000
+/** BullMQ's. */
+const PRIORITY_LIMIT = 2_097_152
+
+const asked = { attachments: later, enqueue: flag, transaction: later }
+const decider = {
+  by: later,
+  reason: later.refine((reason) => typeof reason !== 'string' || isWithinLimit(reason), {
+    error: `may have ${TEXT_LIMIT_BYTES} bytes at most`,
+  }),
+  wake: flag,
+  transaction: later,
+}
+const decision = { ...decider, ifUndecided: flag, argumentsHash: z.string('must be a text').optional() }
+const again = { enqueue: flag, waitMs: later }
+const count = z.int('must be a whole number').min(0, 'must be 0 or more').optional()
+
+const shapes = {
+  ask: z.strictObject(asked),
+  askLater: z.strictObject(asked),
+  queue: z.strictObject({ attachments: later, steer: flag, owner: json, wake: flag, transaction: later }),
+  cancel: z.strictObject({ turn: z.int('must be the number of a turn').min(0).optional() }),
+  approve: z.strictObject({ ...decision, remember: flag, arguments: json }),
+  deny: z.strictObject(decision),
+  answer: z.strictObject(decider),
+  decline: z.strictObject(decider),
+  edit: z.strictObject(again),
+  regenerate: z.strictObject({ ...again, at: later }),
+  withModel: z.strictObject({ provider: later, protocol: later, assumeModelExists: flag }),
+  'chats.create': z.strictObject({ transaction: later, agentElsewhere: flag }),
+  'chats.fork': z.strictObject({ at: later, transaction: later }),
+  enqueue: z.strictObject({
+    delayMs: z
+      .number('must be a number of ms')
+      .min(0, 'must be 0 or more')
+      .max(DELAY_LIMIT_MS, 'must be ten years at most')
+      .optional(),
+    priority: z.int('must be a whole number').min(0, 'must be 0 or more').max(PRIORITY_LIMIT).optional(),
+    transaction: later,
+  }),
+  purgeAttachments: z.strictObject({ unusedForMs: later }),
+  startWorkers: z.strictObject({ complete: count, runTools: count, compact: count }),
+}
+
+/**
+ * Refuses options that a verb does not have, and wrong values: a misspelt option would be taken for none, and a wrong value for
+ * whatever it happens to do.
+ * @throws {ArgumentError} that names the verb and the options, without their values.
+ */
+export function requireOptions(verb: keyof typeof shapes, options: unknown, chatId?: string): void {
+  const parsed = shapes[verb].safeParse(options)
+  if (parsed.success) return
+  const problems = parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'options'}: ${message}`)
+  throw refused(`${verb}() can't take this. ${problems.join('; ')}`, chatId)
+}
+
+/** @throws {ArgumentError} for what can't be called; left out, nothing is. */
+export function requireCallback(verb: string, callback: unknown, chatId: string): void {
+  if (callback === undefined || typeof callback === 'function') return
+  throw refused(`What ${verb}() is to call must be a function`, chatId)
+}
+
+/** @throws {ArgumentError} for what no row can hold: no JSON, or too much of it. */
+export function requireJson(name: string, value: unknown, chatId: string): void {
+  if (isStorable(value)) return
+  throw refused(`${name} must be JSON of ${TEXT_LIMIT_BYTES} bytes at most`, chatId)
+}
+
+function isStorable(value: unknown): boolean {
+  try {
+    const text: string | undefined = JSON.stringify(value)
+    return text !== undefined && isWithinLimit(text)
+  } catch {
+    return false
+  }
+}
+
+function refused(problem: string, chatId: string | undefined): ArgumentError {
+  return chatId === undefined
+    ? new ArgumentError(`${problem}.`)
+    : new ArgumentError(`${problem} (chat ${chatId}).`, { chatId })
+}
