@@ -10,7 +10,7 @@ const levels = [
 ]
 const errors = '^src/errors[.]ts$'
 const testing = '^src/testing/'
-const roots = '^src/(threadmill|open|open-rows|index|migrations)[.]ts$'
+const roots = '^src/(threadmill|connect-options|open|open-rows|index|migrations)[.]ts$'
 const compositionRoots = `${roots}|^src/cli/`
 
 const typesOnly = ['type-only']

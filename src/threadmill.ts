@@ -19,6 +19,7 @@ import { Approvals } from './chat/approvals.ts'
 import { Chats } from './chat/chats.ts'
 import { Usages } from './chat/usages.ts'
 import { requireOptions } from './chat/verb-options.ts'
+import { requireConnectOptions } from './connect-options.ts'
 import { ArgumentError, ConfigurationError } from './errors.ts'
 import type { ContextFor } from './loop/contexts.ts'
 import { missingAgent } from './loop/ending.ts'
@@ -119,11 +120,12 @@ export class Threadmill {
 
   /**
    * Connects to the database and to Redis, starting embedded ones where none are named, and checks both.
-   * @throws {ConfigurationError} for wrong settings, clashing names of agents or tools, or a database that can't be used.
+   * @throws {ConfigurationError} for options that there are not, wrong settings, clashing names of agents or tools, or a database that can't be used.
    * @throws {NotMigratedError} when tables are missing and `migrate` is not set.
    * @throws {UnreachableError} when the database or Redis does not answer.
    */
   static async connect(options: ConnectOptions = {}): Promise<Threadmill> {
+    requireConnectOptions(options)
     const {
       agents,
       tools,

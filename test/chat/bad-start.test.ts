@@ -114,6 +114,42 @@ onEachDatabase('An application that can’t start', (kind) => {
     expect(ended.exitCode, ended.stderr).to.equal(0)
   })
 
+  it('is told of options that there are not and of those of a wrong kind, without their values', async () => {
+    const bad: readonly unknown[] = [
+      null,
+      7,
+      'sqlite:x',
+      [],
+      { databaseURL: 's3cret-word' },
+      { agents: 7 },
+      { agents: [7] },
+      { tools: { name: 'x' } },
+      { contextFor: 's3cret-word' },
+      { attachments: { hosts: [] } },
+      { migrate: 'yes' },
+      { extend: 7 },
+      { observe: { onStatement: 7 } },
+      { onObservation: 's3cret-word' },
+      { observeContent: 1 },
+      { logger: {} },
+      { sequelize: {} },
+      { redis: 7 },
+      { claimTtlMs: 7 },
+      { databaseUrl: 'x'.repeat(1_000_000) },
+    ]
+    for (const given of bad) {
+      const isObject = typeof given === 'object' && given !== null && !Array.isArray(given)
+      const options = isObject ? { ...(('databaseUrl' in given ? {} : bench.options()) as object), ...given } : given
+      const error = await rejectionOf(Threadmill.connect(options as ConnectOptions))
+      const shown = JSON.stringify(given).slice(0, 60)
+      expect(error, shown)
+        .to.have.property('code')
+        .that.matches(/^(argument|configuration)/)
+      expect(String(error), shown).to.not.include('s3cret-word')
+      expect(String(error).length, shown).to.be.below(2_000)
+    }
+  })
+
   it('makes no table in a database that it refuses, and can start once it is migrated', async () => {
     const options = { ...bench.options(), databaseUrl: empty.url }
     expect(await rejectionOf(Threadmill.connect(options))).to.be.instanceOf(NotMigratedError)
