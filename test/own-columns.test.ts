@@ -1,7 +1,16 @@
 import { expect } from 'chai'
-import { DataTypes, Model, type Sequelize } from 'sequelize'
-import { ArgumentError, ConfigurationError, type ConnectOptions, type Threadmill } from '../src/index.ts'
-import { text } from '../src/testing/index.ts'
+import { DataTypes, Model, Op, type Sequelize } from 'sequelize'
+import * as z from 'zod'
+import {
+  ArgumentError,
+  ConfigurationError,
+  type ConnectOptions,
+  defineAgent,
+  defineTool,
+  ReadOnlyModelError,
+  type Threadmill,
+} from '../src/index.ts'
+import { text, toolCalls } from '../src/testing/index.ts'
 import { rejectionOf } from './chat/support/watching.ts'
 import { onEachDatabase } from './support/databases.ts'
 import { useBench } from './support/mills.ts'
@@ -13,6 +22,9 @@ declare module '../models/extension.ts' {
   }
   interface MessageExtension {
     rating?: number | null
+  }
+  interface ToolCallExtension {
+    audited?: string | null
   }
 }
 
@@ -31,6 +43,10 @@ onEachDatabase("The application's own columns", (kind) => {
       },
     },
     Message: { attributes: { rating: DataTypes.INTEGER } },
+    ToolCall: {
+      attributes: { audited: DataTypes.STRING(20) },
+      scopes: { audited: { where: { audited: { [Op.ne]: null } } } },
+    },
   }
 
   before(async () => {
@@ -39,6 +55,7 @@ onEachDatabase("The application's own columns", (kind) => {
     await migration.addColumn('threadmill_chats', 'team', { type: DataTypes.STRING(20) })
     await migration.addColumn('threadmill_chats', 'label', { type: DataTypes.INTEGER })
     await migration.addColumn('threadmill_messages', 'rating', { type: DataTypes.INTEGER, defaultValue: 3 })
+    await migration.addColumn('threadmill_tool_calls', 'audited', { type: DataTypes.STRING(20) })
     await migration.createTable('labels', { id: { type: DataTypes.INTEGER, primaryKey: true }, name: DataTypes.STRING })
     await first.close()
   })
@@ -74,6 +91,31 @@ onEachDatabase("The application's own columns", (kind) => {
     const found = await Chat.scope('red').findAll({ where: { id: [red.id, blue.id] }, include: ['label', 'messages'] })
     expect(found.map(({ id, label }) => [id, label?.name])).to.deep.equal([[red.id, 'urgent']])
     expect(await Chat.scope({ method: ['of', 'blue'] }).count({ where: { id: [red.id, blue.id] } })).to.equal(1)
+  })
+
+  it('of tool calls can be searched by scopes, and outlive the call, though the model is read only', async () => {
+    await bench.script([toolCalls([{ name: 'look', arguments: {} }]), text('Yes.')])
+    const look = defineTool({
+      name: 'look',
+      description: 'Looks.',
+      parameters: z.object({}),
+      execute: () => 'seen',
+    })
+    const agent = defineAgent({ name: 'watcher', tools: [look] })
+    mill = await bench.connect({ extend, agents: [agent] })
+    const chat = await mill.chats.create({ agent })
+    await chat.askLater('Look')
+    await chat.generate()
+    const { ToolCall } = mill.models
+    await mill.sequelize.query('UPDATE threadmill_tool_calls SET audited = $who WHERE chat_id = $chat', {
+      bind: { who: 'ann', chat: chat.id },
+    })
+    expect((await chat.complete())?.content).to.equal('Yes.')
+    const [found, ...more] = await ToolCall.scope('audited').findAll({ where: { chatId: chat.id } })
+    expect([found?.audited, found?.name, more.length]).to.deep.equal(['ann', 'look', 0])
+    expect(await rejectionOf(ToolCall.update({ audited: 'eve' }, { where: { chatId: chat.id } }))).to.be.instanceOf(
+      ReadOnlyModelError,
+    )
   })
 
   it('may not be named as ours are', async () => {
