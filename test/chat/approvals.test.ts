@@ -112,7 +112,7 @@ onEachDatabase('A call that needs approval', (kind) => {
 
   it('does not run once it is denied: the model gets a refusal under its id (S36, B52)', async () => {
     const { id, runs, chat, other } = await parked(text('Left alone.'))
-    await chat.deny(id, { wake: false })
+    expect(await chat.deny(id, { wake: false })).to.equal(chat)
     expect((await other.complete())?.content).to.equal('Left alone.')
     expect(runs).to.deep.equal([])
     const content = '{"error":"The user denied the wipe tool call."}'

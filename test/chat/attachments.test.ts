@@ -155,7 +155,8 @@ onEachDatabase('Attachments', (kind) => {
     expect(Buffer.from((await (await chat.messages())[0]?.attachments?.[0]?.bytes()) ?? []).toString()).to.equal('kept')
     const again = await chat.queue('Yes', { attachments: png('gone') })
     expect(await kept()).to.have.length(2)
-    expect(await chat.unqueue(again)).to.equal(true)
+    expect(await chat.unqueue(again.id), 'by its id').to.equal(true)
+    expect(await kept()).to.have.length(1)
   })
 
   it('that can not be had are refused, and leave every row as it was', async () => {

@@ -63,7 +63,7 @@ onEachDatabase('A cancelled turn', (kind) => {
     const chunks: string[] = []
     const ended = errorFrom(() => chat.complete((chunk) => void chunks.push(chunk.text)))
     await until('two chunks were shown', () => chunks.length === 2)
-    await other.cancel()
+    expect(await other.cancel()).to.equal(other)
     const begun = performance.now()
     expect(await ended).to.be.instanceOf(CancelledError)
     // A look a second, and what the end itself takes.

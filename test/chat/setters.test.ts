@@ -404,7 +404,7 @@ onEachDatabase('A setter', (kind) => {
     const [web, worker] = [await bench.connect({ agents: [agent] }), await bench.connect({ agents: [agent] })]
     const chat = await web.chats.create({ agent })
     expect(await errorFrom(() => chat.cacheUntilHere())).to.be.instanceOf(ArgumentError)
-    await chat.withInstructions('Long prompt').cacheUntilHere({ ttl: '1h' })
+    expect(await chat.withInstructions('Long prompt').cacheUntilHere({ ttl: '1h' })).to.equal(chat)
     chat
       .withThinking({ budget: 500, display: 'omitted' })
       .withInstructions('Shorter', { append: true, cacheUntilHere: true })
