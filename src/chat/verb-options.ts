@@ -1,6 +1,13 @@
 import * as z from 'zod'
 import { ArgumentError } from '../errors.ts'
+import type { WorkerCounts } from '../threadmill.ts'
 import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
+import type { AskLaterOptions } from './chat.ts'
+import type { ApproveOptions, DecideOptions, DeciderOptions } from './chat-decisions.ts'
+import type { EditOptions, RegenerateOptions } from './chat-edits.ts'
+import type { ModelOptions } from './chat-model.ts'
+import type { QueueOptions } from './chat-requests.ts'
+import type { CreateOptions, ForkOptions } from './chats.ts'
 
 const flag = z.boolean('must be true or false').optional()
 /** Looked at by what uses it: a transaction, files, the text that somebody gave as a reason. */
@@ -26,20 +33,24 @@ const decision = { ...decider, ifUndecided: flag, argumentsHash: z.string('must 
 const again = { enqueue: flag, waitMs: later }
 const count = z.int('must be a whole number').min(0, 'must be 0 or more').optional()
 
+/** Knows every option of a type: one that is added there has to be added here. */
+const strict = <Options extends object>(shape: { readonly [Key in keyof Required<Options>]: z.ZodType }) =>
+  z.strictObject(shape)
+
 const shapes = {
-  ask: z.strictObject(asked),
-  askLater: z.strictObject(asked),
-  queue: z.strictObject({ attachments: later, steer: flag, owner: json, wake: flag, transaction: later }),
+  ask: strict<AskLaterOptions>(asked),
+  askLater: strict<AskLaterOptions>(asked),
+  queue: strict<QueueOptions>({ attachments: later, steer: flag, owner: json, wake: flag, transaction: later }),
   cancel: z.strictObject({ turn: z.int('must be the number of a turn').min(0).optional() }),
-  approve: z.strictObject({ ...decision, remember: flag, arguments: json }),
-  deny: z.strictObject(decision),
-  answer: z.strictObject(decider),
-  decline: z.strictObject(decider),
-  edit: z.strictObject(again),
-  regenerate: z.strictObject({ ...again, at: later }),
-  withModel: z.strictObject({ provider: later, protocol: later, assumeModelExists: flag }),
-  'chats.create': z.strictObject({ transaction: later, agentElsewhere: flag }),
-  'chats.fork': z.strictObject({ at: later, transaction: later }),
+  approve: strict<ApproveOptions>({ ...decision, remember: flag, arguments: json }),
+  deny: strict<DecideOptions>(decision),
+  answer: strict<DeciderOptions>(decider),
+  decline: strict<DeciderOptions>(decider),
+  edit: strict<EditOptions>(again),
+  regenerate: strict<RegenerateOptions>({ ...again, at: later }),
+  withModel: strict<ModelOptions>({ provider: later, protocol: later, assumeModelExists: flag }),
+  'chats.create': strict<CreateOptions>({ transaction: later, agentElsewhere: flag }),
+  'chats.fork': strict<ForkOptions>({ at: later, transaction: later }),
   enqueue: z.strictObject({
     delayMs: z
       .number('must be a number of ms')
@@ -50,7 +61,7 @@ const shapes = {
     transaction: later,
   }),
   purgeAttachments: z.strictObject({ unusedForMs: later }),
-  startWorkers: z.strictObject({ complete: count, runTools: count, compact: count }),
+  startWorkers: strict<WorkerCounts>({ complete: count, runTools: count, compact: count }),
 }
 
 /**
