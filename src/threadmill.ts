@@ -233,9 +233,10 @@ export class Threadmill {
    * Bull Board on all queues, for an application's own server: `app.use('/board', await mill.board())`. It asks for no
    * password: put the application's own check before it. Read-only unless `writable` is set; it makes no request to
    * other hosts. Works until `close`.
-   * @throws {UnreachableError} when Redis does not answer.
+   * @throws {UnreachableError} when Redis does not answer. {ArgumentError} for options that there are not.
    */
   async board(options: BoardOptions = {}): Promise<BoardHandler> {
+    requireOptions('board', options)
     const { redis, settings } = this.#parts
     const { boardHandler } = await import('./server/board.ts')
     const queues = openQueues(await redis.producer(), queuePrefix(settings.redisPrefix, redis))
@@ -271,9 +272,10 @@ export class Threadmill {
   /**
    * Serves `/live`, `/ready` and `/metrics` over HTTP, for an orchestrator and for Prometheus, until this object is closed:
    * while it closes, `/ready` says so. Start the workers first, so that they are part of being ready.
-   * @throws {ConfigurationError} when the address can't be listened on.
+   * @throws {ConfigurationError} when the address can't be listened on. {ArgumentError} for what is no address.
    */
   async serveProbe(options: ProbeOptions): Promise<Probe> {
+    requireOptions('serveProbe', options)
     const { sequelize } = this
     const { renewer, settings, redis, observability } = this.#parts
     const probe = await openProbe(

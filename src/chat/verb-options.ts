@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { ArgumentError } from '../errors.ts'
+import type { ProbeOptions } from '../observability/probe.ts'
 import type { WorkerCounts } from '../threadmill.ts'
 import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 import type { AskLaterOptions } from './chat.ts'
@@ -61,6 +62,14 @@ const shapes = {
     transaction: later,
   }),
   purgeAttachments: z.strictObject({ unusedForMs: later }),
+  board: z.strictObject({
+    writable: flag,
+    chatUrl: z.custom((value) => typeof value === 'function', 'must be a function').optional(),
+  }),
+  serveProbe: strict<ProbeOptions>({
+    port: z.int('must be a port').min(0, 'must be a port').max(65_535, 'must be a port'),
+    host: z.string('must be a text').min(1, 'must not be empty').optional(),
+  }),
   startWorkers: strict<WorkerCounts>({ complete: count, runTools: count, compact: count }),
 }
 

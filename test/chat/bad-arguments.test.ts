@@ -255,16 +255,25 @@ const table: Readonly<Record<string, readonly (readonly unknown[])[]>> = {
   'Threadmill.attachment': one([null, undefined, 7, 'x', {}]),
   'Threadmill.purgeAttachments': one([null, 7, { unusedForMs: -1 }, { unusedForMs: 'x' }, { unused: 1 }]),
   'Threadmill.transaction': one(functions),
+  'Threadmill.board': one([null, 7, { writable: 'yes' }, { chatUrl: '/chats' }, { readOnly: true }]),
+  'Threadmill.serveProbe': one([
+    null,
+    undefined,
+    7,
+    {},
+    { port: -1 },
+    { port: '80' },
+    { port: 0, host: 7 },
+    { ports: 1 },
+  ]),
   'Threadmill.metrics': [],
   'Threadmill.close': [],
   'Pool.ready': [],
   'Pool.close': [],
 }
-/** Have tables of their own. */
+/** Has a table of its own. */
 const elsewhere: Readonly<Record<string, string>> = {
   'Threadmill.connect': 'chat/bad-start.test.ts',
-  'Threadmill.board': 'server/board.test.ts',
-  'Threadmill.serveProbe': 'observability/probe.test.ts',
 }
 
 onEachDatabase('Every public method', (kind) => {
