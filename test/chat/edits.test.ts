@@ -200,7 +200,7 @@ onEachDatabase('A chat whose question is asked again', (kind) => {
     const late = await lastCalls(chat)
     await web.edit(question?.id ?? '', 'Do not look', { enqueue: true })
     expect(await mill.models.ToolCall.count({ where: { chatId: chat.id } })).to.equal(0)
-    await until('it is answered', () => web.isComplete())
+    await until('it is answered and given back', async () => (await web.isComplete()) && !(await web.running()))
     expect(await contents(web)).to.deep.equal(['Do not look', 'Fine'])
     expect(runs).to.deep.equal(['look'])
     expect(told).to.deep.equal(['cancelled', 'answered'])
