@@ -42,8 +42,11 @@ onEachDatabase('A worker frozen past its claim', (kind) => {
     late.release()
     expect(await model.waitForEnd(asked)).to.equal('answered')
     frozen.signal('SIGCONT')
-    await until('the frozen worker closed its usage entry', async () =>
-      (await usagesOf(mill, chat)).some(({ status, errorCode }) => status !== 'pending' && errorCode !== 'orphaned'),
+    await until(
+      'the frozen worker closed its usage entry',
+      async () =>
+        (await usagesOf(mill, chat)).some(({ status, errorCode }) => status !== 'pending' && errorCode !== 'orphaned'),
+      WAIT_MS,
     )
     await until('the frozen worker gave its job up', async () => (await jobs().active()).length === 1, WAIT_MS)
     const { claimedBy, claimToken } = await rowOf(mill, chat)
