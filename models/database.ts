@@ -30,7 +30,7 @@ export interface Database {
   write(sql: string, bind: Bind, transaction?: Transaction): Promise<number>
   /** Reads. */
   read(sql: string, bind: Bind, transaction?: Transaction): Promise<Record<string, unknown>[]>
-  /** Inserts rows in one statement; none for an empty list. `computed` gives a column as SQL in place of a value. */
+  /** Inserts rows in one statement, thousands in several; none for an empty list. `computed` gives a column as SQL in place of a value. */
   insert<Row>(
     table: string,
     columns: Columns<Row>,
@@ -48,6 +48,9 @@ export interface Database {
    */
   transaction<T>(work: (transaction: Transaction) => Promise<T>, join?: Transaction): Promise<T>
 }
+
+/** Most values of one statement. SQLite takes 32,766, MySQL twice as many; Sequelize reads many in the square of their number. */
+const MAX_VALUES = 5_000
 
 /** How statements are sent; the default suits a Sequelize that Threadmill opened. */
 export interface Manner {
@@ -96,22 +99,25 @@ export function databaseOf(sequelize: Sequelize, tablePrefix: string, manner: Ma
       if (rows.length === 0) return
       const computed: Readonly<Record<string, ((at: number) => string) | undefined>> = options.computed ?? {}
       const present = entries(columns).filter(([key]) => key in computed || rows.some((row) => row[key] !== undefined))
-      const bind: Record<string, string | number | null> = {}
-      const tuples = rows.map((row, at) => {
-        const values = present.map(([key, [, kind]]) => {
-          const sql = computed[key]
-          if (sql !== undefined) return sql(at)
-          bind[`${key}${at}`] = bindValue(kind, row[key], dialect)
-          return `$${key}${at}`
-        })
-        return `(${values.join(', ')})`
-      })
       const names = present.map(([, [column]]) => column).join(', ')
-      await write(
-        `INSERT INTO ${table} (${names}) VALUES ${tuples.join(', ')}${options.unlessTaken ? dialect.unlessTaken : ''}`,
-        bind,
-        options.transaction,
-      )
+      const most = Math.floor(MAX_VALUES / present.length)
+      for (let from = 0; from < rows.length; from += most) {
+        const bind: Record<string, string | number | null> = {}
+        const tuples = rows.slice(from, from + most).map((row, at) => {
+          const values = present.map(([key, [, kind]]) => {
+            const sql = computed[key]
+            if (sql !== undefined) return sql(from + at)
+            bind[`${key}${at}`] = bindValue(kind, row[key], dialect)
+            return `$${key}${at}`
+          })
+          return `(${values.join(', ')})`
+        })
+        await write(
+          `INSERT INTO ${table} (${names}) VALUES ${tuples.join(', ')}${options.unlessTaken ? dialect.unlessTaken : ''}`,
+          bind,
+          options.transaction,
+        )
+      }
     },
     transaction: async (work, join) => {
       if (join === undefined) return inTransaction(sequelize, work, { begin })

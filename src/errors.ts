@@ -159,6 +159,13 @@ export class StreamIdleError extends ProviderError {
 export class MalformedAnswerError extends ProviderError {
   readonly code = 'provider.malformed_answer'
 }
+/** The answer, or what was sent around it, is larger than the agent's `maxAnswerBytes` allows; it was cut off, and nothing of it
+ * is kept. (E100)
+ * @remarks Not tried again. Ask for less, set `maxOutputTokens`, or raise `maxAnswerBytes`; if the model repeats itself without
+ * end, another model. */
+export class AnswerTooLargeError extends ProviderError {
+  readonly code = 'provider.answer_too_large'
+}
 /** The model answered with neither text nor tool calls, twice in a row.
  * @remarks Not tried again. Change the question or the model, then enqueue the chat. */
 export class EmptyAnswerError extends ProviderError {

@@ -8,6 +8,7 @@ import type { ModelTarget } from './model-target.ts'
 import { factsOf, type RunContext } from './run-context.ts'
 import { usageClosing } from './usage-closing.ts'
 import { closeUsage } from './usage-entries.ts'
+import { wellFormedAnswer } from './well-formed-answer.ts'
 
 /** One physical attempt at a model. */
 export interface ModelAttempt {
@@ -64,16 +65,18 @@ async function askObserved(
     modelEnded(run, { ...attempt, begunAt, firstTokenMs }, closing, end)
   let answer: Answer
   try {
-    answer = await client.attempt(request, {
+    const received = await client.attempt(request, {
       signal: stop.signal,
       timeoutMs: agent.timeoutMs,
       headers,
       idleMs: agent.idleMs,
+      maxAnswerBytes: agent.maxAnswerBytes,
       onProgress: (progress) => {
         if (request.streaming && progress.type !== 'usage') firstTokenMs ??= performance.now() - begunAt
         return onProgress(progress)
       },
     })
+    answer = wellFormedAnswer(received)
   } catch (error) {
     const aborted = stop.signal.aborted
     const status = aborted ? 'cancelled' : 'failed'

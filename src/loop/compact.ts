@@ -16,6 +16,7 @@ import { factsOf, type RunContext } from './run-context.ts'
 import { replacedCharacters, type SummaryOrder, summaryRequest } from './summary-request.ts'
 import { abandonedCalls } from './transcript.ts'
 import { openUsage, usageLink } from './usage-entries.ts'
+import { storableWord } from './well-formed-answer.ts'
 
 export type Compacted =
   | { readonly kind: 'stored'; readonly message: TranscriptMessage }
@@ -108,7 +109,7 @@ function summaryMessage(run: RunContext, id: string, answer: Answer, through: nu
     chatId: run.chat.id,
     role: 'assistant',
     content: answer.text.trim(),
-    finishReason: answer.finishReason,
+    finishReason: storableWord(answer.finishReason),
     summaryThrough: through,
     createdAt: run.ports.clock.now(),
   })

@@ -6,6 +6,7 @@ import { eventToolCall } from '../events/tool-call.ts'
 import type { Answer, AnswerProgress, ModelRequest } from '../providers/provider.ts'
 import { retryDelayMs } from '../providers/retry.ts'
 import type { Fallback } from '../tools/fallback.ts'
+import { wellFormed } from '../tools/results.ts'
 import { type Asked, askModel, type ModelAttempt, pause } from './ask-model.ts'
 import { measuredTokens } from './context-size.ts'
 import { hookedRequest, modelRequest } from './model-request.ts'
@@ -15,6 +16,7 @@ import { withFiles } from './request-files.ts'
 import type { RunContext } from './run-context.ts'
 import { ShownChunk } from './shown-chunk.ts'
 import { openUsage, usageLink } from './usage-entries.ts'
+import { storableWord } from './well-formed-answer.ts'
 
 /** One physical attempt at an answer: what was shown of it, what it used. */
 interface Attempt extends ModelAttempt {
@@ -194,12 +196,12 @@ function assistantMessage(
     id,
     chatId: run.chat.id,
     role: 'assistant',
-    content: answer.text === '' ? null : answer.text,
-    thinkingText: hidesThinking(run) ? null : answer.thinking,
+    content: answer.text === '' ? null : wellFormed(answer.text),
+    thinkingText: hidesThinking(run) || answer.thinking === null ? null : wellFormed(answer.thinking),
     thinkingSignature: answer.thinkingSignature ?? null,
     rawReasoning: answer.rawReasoning ?? null,
     citations: run.configuration.settings.citations === false ? null : (answer.citations ?? null),
-    finishReason: answer.finishReason ?? null,
+    finishReason: answer.finishReason === undefined ? null : storableWord(answer.finishReason),
     createdAt: run.ports.clock.now(),
   })
 }

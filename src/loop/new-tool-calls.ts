@@ -3,6 +3,7 @@ import type { ToolCallRow } from '../../models/rows.ts'
 import { freshCallId, type NewMessage } from '../../models/turns.ts'
 import type { Answer } from '../providers/provider.ts'
 import type { RunContext } from './run-context.ts'
+import { storableName } from './well-formed-answer.ts'
 
 const idLimit = 255
 
@@ -21,7 +22,7 @@ export function newToolCalls(run: RunContext, message: NewMessage, answer: Answe
       toolCallId: usable ? sent : freshCallId(),
       // A second call of the same id goes by its fresh one: a request may not hold an id twice.
       providerCallId: sent !== null && sent.length > idLimit ? sent : null,
-      name: call.name.slice(0, idLimit),
+      name: storableName(call.name),
       arguments: call.arguments ?? {},
       malformedArguments: call.arguments === null ? call.argumentsText : null,
       thoughtSignature: call.thoughtSignature,

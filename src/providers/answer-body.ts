@@ -21,6 +21,7 @@ export class AnswerBodyDecoder {
   #text = ''
   #isDocument: boolean | null = null
   #sawEvent = false
+  #endedWithReturn = false
 
   /** Takes the next bytes and returns the events that they complete. */
   push(bytes: Uint8Array): ServerEvent[] {
@@ -44,10 +45,17 @@ export class AnswerBodyDecoder {
   #take(text: string): ServerEvent[] {
     if (this.#isDocument === null) this.#isDocument = startsDocument(this.#text + text)
     if (this.#isDocument || this.#text.length < MAX_HEAD_LENGTH) this.#text += text
-    if (!this.#isDocument) this.#parser.feed(text)
+    if (!this.#isDocument) this.#parser.feed(this.#withLineFeeds(text))
     const events = this.#pending
     this.#pending = []
     return events
+  }
+
+  /** Every line ends with one line feed: the parser takes for ever over many that end with carriage returns. */
+  #withLineFeeds(text: string): string {
+    const rest = this.#endedWithReturn && text.startsWith('\n') ? text.slice(1) : text
+    if (text !== '') this.#endedWithReturn = text.endsWith('\r')
+    return rest.replaceAll('\r\n', '\n').replaceAll('\r', '\n')
   }
 
   #queue(name: string | undefined, data: string): void {

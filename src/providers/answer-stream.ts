@@ -1,5 +1,6 @@
 import { MalformedAnswerError } from '../errors.ts'
 import { AnswerBodyDecoder, type ServerEvent } from './answer-body.ts'
+import type { AnswerBudget } from './answer-budget.ts'
 import type { AttemptLimits } from './attempt-limits.ts'
 import { type ErrorContext, inStreamError } from './errors.ts'
 import type { Answer, AnswerProgress, AttemptOptions } from './provider.ts'
@@ -9,6 +10,8 @@ import { transportError } from './transport-errors.ts'
 export interface AnswerAssembler {
   /** Whether the answer is known to be whole. */
   readonly isComplete: boolean
+  /** How many bytes of the answer are kept so far. */
+  readonly keptBytes: number
   /** Takes a chunk of a stream and returns what it adds. */
   push(chunk: unknown): AnswerProgress[]
   /** Takes a JSON document and returns what can be seen of it. */
@@ -24,6 +27,7 @@ export interface ReadOptions {
   readonly streaming: boolean
   readonly attempt: AttemptOptions
   readonly limits: AttemptLimits
+  readonly budget: AnswerBudget
   readonly context: ErrorContext
 }
 
@@ -32,8 +36,8 @@ const CLOSE_MS = 100
 
 /**
  * Reads the body of a successful response into an answer, and reports what can be seen of it on the way. A body that is
- * one JSON document is read as such whatever was asked for. Once the finish reason is there, a connection that breaks
- * or falls silent costs nothing but what would have come after it.
+ * one JSON document is read as such whatever was asked for. Once the finish reason is there, a connection that breaks,
+ * falls silent or goes on without end costs nothing but what would have come after it.
  */
 export async function readAnswerStream(
   body: ReadableStream<Uint8Array> | null,
@@ -72,23 +76,27 @@ class BodyReading {
       const bytes = await this.#nextBytes()
       const events = bytes === null ? this.#decoder.end() : this.#decoder.push(bytes)
       for (const event of events) await this.#take(event, bytes === null)
+      if (events.length > 0) this.#options.budget.finished()
       if (bytes === null) return
       if (this.#terminated) return this.#awaitClose()
     }
   }
 
-  /** Null at the end of the body, and where it breaks or falls silent after the finish reason. */
+  /** Null at the end of the body, and where it breaks, falls silent or goes on and on after the finish reason. */
   async #nextBytes(): Promise<Uint8Array | null> {
-    const { limits, attempt, streaming } = this.#options
+    const { limits, attempt, streaming, budget } = this.#options
     if (this.#source === undefined) return null
     try {
       const { done, value } = await limits.wait(this.#source.read(), streaming ? attempt.idleMs : undefined)
-      return done ? null : value
+      if (done) return null
+      if (budget.read(value.length, this.#answer.keptBytes)) return value
     } catch (error) {
       if (limits.stoppedByCaller) throw error
       if (this.#answer.isComplete) return null
       throw limits.signal.aborted ? error : transportError(error, streaming ? 'stream' : 'json')
     }
+    if (this.#answer.isComplete) return null
+    throw budget.tooLong()
   }
 
   async #take({ name, data }: ServerEvent, isLast: boolean): Promise<void> {
@@ -111,11 +119,12 @@ class BodyReading {
     const body = parse(text)
     if (body === undefined) throw notJson(text)
     const progress = this.#answer.readWhole(body)
-    if (this.#options.streaming) await this.#report(progress)
+    await this.#report(this.#options.streaming ? progress : [])
   }
 
   async #report(progress: readonly AnswerProgress[]): Promise<void> {
-    const { attempt, limits } = this.#options
+    const { attempt, limits, budget } = this.#options
+    budget.requireRoom(this.#answer.keptBytes)
     for (const step of progress) {
       limits.signal.throwIfAborted()
       const handled = attempt.onProgress(step)

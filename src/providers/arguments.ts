@@ -1,18 +1,28 @@
 import type { Json, JsonObject } from '../../models/rows.ts'
-
-const FENCED = /^```[\w-]*\s*([\s\S]*?)\s*```$/
+import { isNestedTooDeep } from './nesting.ts'
 
 /**
  * What the argument text of a tool call means: blank text and `null` are `{}`, one JSON object is itself, and one object
  * inside a Markdown code fence is that object.
- * @returns null for everything else: arrays, bare values, two objects, text that was cut. Such a call must not run.
+ * @returns null for everything else: arrays, bare values, two objects, text that was cut, what is nested too deep to be stored.
+ * Such a call must not run.
  */
 export function parseArguments(text: string): JsonObject | null {
-  const trimmed = text.trim()
-  const inner = (FENCED.exec(trimmed)?.[1] ?? trimmed).trim()
+  const inner = withoutFence(text.trim())
   if (inner === '' || inner === 'null') return {}
   const value = parseJson(inner)
-  return isJsonObject(value) ? value : null
+  return isJsonObject(value) && !isNestedTooDeep(value) ? value : null
+}
+
+/** By hand, since a pattern for it takes for ever over a long run of blanks. */
+function withoutFence(text: string): string {
+  const isFenced = text.length >= 6 && text.startsWith('```') && text.endsWith('```')
+  return isFenced
+    ? text
+        .slice(3, -3)
+        .replace(/^[\w-]*/, '')
+        .trim()
+    : text
 }
 
 function parseJson(text: string): Json | undefined {

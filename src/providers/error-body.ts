@@ -1,3 +1,5 @@
+import { isNestedTooDeep } from './nesting.ts'
+
 /** What a provider says about a failure, whatever the shape it says it in. */
 export interface ProviderComplaint {
   /** Readable text, `''` when the provider said nothing. Keys in it are masked. */
@@ -7,6 +9,8 @@ export interface ProviderComplaint {
   readonly code: string | undefined
 }
 
+/** What is looked through for words and keys: patterns take too long over a text of any length. */
+const MAX_READ_LENGTH = 10_000
 const MAX_MESSAGE_LENGTH = 1000
 const MAX_DETAIL_LENGTH = 200
 /** A shorter secret would mask parts of ordinary words. */
@@ -33,10 +37,11 @@ export function maskKeys(text: string, secrets: readonly string[] = []): string 
  * HTML or plain text.
  */
 export function readComplaint(body: unknown, secrets: readonly string[] = []): ProviderComplaint {
-  const value = unwrap(typeof body === 'string' ? (parseJson(body) ?? body) : body)
+  const parsed = unwrap(typeof body === 'string' ? (parseJson(body) ?? body) : body)
+  const value = isNestedTooDeep(parsed) ? {} : parsed
   const outer = isRecord(value) ? value : {}
   const inner = isRecord(outer.error) ? outer.error : {}
-  const message = typeof value === 'string' ? plainText(value) : messageOf(inner) || messageOf(outer)
+  const message = typeof value === 'string' ? plainText(begun(value)) : begun(messageOf(inner) || messageOf(outer))
   const short = (field: 'type' | 'code') => shortText(inner[field] ?? outer[field], secrets)
   return {
     message: cut(maskKeys(message.trim(), secrets), MAX_MESSAGE_LENGTH),
@@ -92,7 +97,11 @@ function unwrap(value: unknown): unknown {
 
 function shortText(value: unknown, secrets: readonly string[]): string | undefined {
   if (typeof value === 'number') return String(value)
-  return typeof value === 'string' && value !== '' ? cut(maskKeys(value, secrets), MAX_DETAIL_LENGTH) : undefined
+  return typeof value === 'string' && value !== '' ? cut(maskKeys(begun(value), secrets), MAX_DETAIL_LENGTH) : undefined
+}
+
+function begun(text: string): string {
+  return text.slice(0, MAX_READ_LENGTH)
 }
 
 function cut(text: string, length: number): string {

@@ -2,12 +2,14 @@ import type { ChatCompletionCreateParams } from 'openai/resources/chat/completio
 import { hasLogin } from '../../config/base-url.ts'
 import type { JsonObject } from '../../models/rows.ts'
 import { ConfigurationError } from '../errors.ts'
+import { AnswerBudget } from './answer-budget.ts'
 import { readAnswerStream } from './answer-stream.ts'
 import { AttemptLimits } from './attempt-limits.ts'
 import { type DocumentForm, supportsFile } from './chat-completions/files.ts'
 import { AnswerReader } from './chat-completions/read.ts'
 import { renderRequest } from './chat-completions/render.ts'
 import { httpError, maskKeys, requestIdOf } from './errors.ts'
+import { beginningOf } from './limited-body.ts'
 import type { Answer, AttemptOptions, ModelAccess, ModelClient, ModelRequest } from './provider.ts'
 import { transportError } from './transport-errors.ts'
 
@@ -29,6 +31,9 @@ export interface OpenAiClientOptions {
 
 /** These know `max_completion_tokens`, and their newer models refuse `max_tokens`; other servers only know the latter. */
 const OPENAI_MODELS = new Set(['openai', 'azure'])
+
+/** How much of a refusal is read: what it says stands at its beginning. */
+const MAX_ERROR_BYTES = 64 * 1024
 
 /**
  * A client for OpenAI's Chat Completions and everything that speaks them. An attempt is exactly one HTTP request.
@@ -128,7 +133,7 @@ async function fetchSuccess(
     throw transportError(error, 'request')
   }
   if (response.ok) return response
-  const body = await response.text().catch(() => '')
+  const body = await beginningOf(response.body, MAX_ERROR_BYTES)
   throw httpError(
     { status: response.status, headers: response.headers, body },
     { secrets: secretsOf(options, attempt) },
@@ -148,6 +153,7 @@ async function read(
     streaming: request.streaming,
     attempt,
     limits,
+    budget: new AnswerBudget(request.model, attempt.maxAnswerBytes),
     context,
   })
 }

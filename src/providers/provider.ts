@@ -207,6 +207,8 @@ export interface AttemptOptions {
   readonly timeoutMs: number
   /** Limit on silence within a stream, in ms. */
   readonly idleMs: number
+  /** Limit on text, reasoning and tool arguments of the answer together, in bytes of UTF-8; it is for the client to keep. (E100) */
+  readonly maxAnswerBytes: number
   /** Sent beside those of the protocol; they win over them. */
   readonly headers?: Readonly<Record<string, string>> | undefined
 }

@@ -51,10 +51,12 @@ export interface Agent extends AgentSettings {
   readonly prices: Prices | null
   /** Tokens that the model takes, where the catalogue does not know it or is wrong. */
   readonly contextWindow: number | null
-  /** Limit on one attempt, and on silence within its stream, in ms. */
+  /** Limit on one attempt, in ms. */
   readonly timeoutMs: number
   /** Limit on silence within a stream, in ms. */
   readonly idleMs: number
+  /** Limit on text, reasoning and tool arguments of one answer together, in bytes of UTF-8. (E100) */
+  readonly maxAnswerBytes: number
   /** Sent with each request, beside those of the protocol; null = none. Never stored or logged. */
   readonly headers: Readonly<Record<string, string>> | null
   /** What is made of files that a model can't take, in this order. */

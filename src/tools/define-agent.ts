@@ -11,6 +11,7 @@ import { isClient } from './model-context.ts'
 import { type ArgumentsOf, parametersOf, type ToolParameters } from './parameters.ts'
 import { concurrencyOf } from './settings.ts'
 import { type SettingsInput, settingsOf, settingsShape } from './settings-input.ts'
+import { TEXT_LIMIT_BYTES } from './text-limit.ts'
 import type { Tool } from './tool.ts'
 import type { OnTurnEnd } from './turn-end.ts'
 
@@ -72,6 +73,12 @@ export interface AgentDefinition<Chat = never, Inputs extends ToolParameters = R
   /** Limit on silence within a stream, in ms. Default 60 s. */
   readonly idleMs?: number | undefined
   /**
+   * Limit on text, reasoning and tool arguments of one answer together, in bytes of UTF-8: a model that sends more is cut off with
+   * an `AnswerTooLargeError`, and so is one that sends without end what never becomes an answer. Default 4 MiB, at most 8 MiB,
+   * which is what databases take. (E100, E101)
+   */
+  readonly maxAnswerBytes?: number | undefined
+  /**
    * Makes something of a file that a model can't take, a text or another file; null = not by this. Several are tried in their order.
    */
   readonly convertUnsupportedAttachments?: AttachmentConverter | readonly AttachmentConverter[] | undefined
@@ -132,6 +139,9 @@ const definitionSchema = z.strictObject(
     contextWindow: count(1).nullish(),
     timeoutMs: milliseconds.default(900_000),
     idleMs: milliseconds.default(60_000),
+    maxAnswerBytes: count(1)
+      .max(TEXT_LIMIT_BYTES, `must be at most ${TEXT_LIMIT_BYTES} bytes`)
+      .default(4 * 1024 * 1024),
     convertUnsupportedAttachments: z.union([converter, z.array(converter)]).default([]),
     hooks: hooksSchema.default({}),
     onTurnEnd: z.custom<OnTurnEnd<never>>((value) => typeof value === 'function', 'must be a function').nullish(),
@@ -182,6 +192,7 @@ export function defineAgent<Chat, Inputs extends ToolParameters = Record<never, 
     contextWindow: checked.contextWindow ?? null,
     timeoutMs: checked.timeoutMs,
     idleMs: checked.idleMs,
+    maxAnswerBytes: checked.maxAnswerBytes,
     converters: Object.freeze([checked.convertUnsupportedAttachments].flat()),
     hooks: checked.hooks,
     onTurnEnd: checked.onTurnEnd ?? null,

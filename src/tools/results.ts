@@ -87,7 +87,7 @@ export function isCutByLimit(finishReason: string | null): boolean {
 export function malformedArguments(name: string, finishReason: string | null): string {
   const why = isCutByLimit(finishReason)
     ? 'the output limit was hit before they were complete. Call it again with shorter arguments.'
-    : 'they are not one JSON object. Call it again with one JSON object.'
+    : 'they are not one JSON object, or one that is nested too deep. Call it again with one JSON object.'
   return errorText(`The ${name} tool did not run, because its arguments can not be read: ${why}`)
 }
 

@@ -82,6 +82,7 @@ export function attemptOptions(changes: Partial<AttemptOptions> = {}): AttemptOp
     onProgress: (step) => void progress.push(step),
     timeoutMs: 20_000,
     idleMs: 10_000,
+    maxAnswerBytes: 4 * 1024 * 1024,
     ...changes,
     progress,
   }

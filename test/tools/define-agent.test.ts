@@ -55,6 +55,7 @@ describe('defineAgent', () => {
       hooks: {},
       timeoutMs: 900_000,
       idleMs: 60_000,
+      maxAnswerBytes: 4_194_304,
       onTurnEnd: null,
     })
     expect(Object.isFrozen(agent)).to.equal(true)
@@ -93,6 +94,7 @@ describe('defineAgent', () => {
       headers: { 'x-team': 'a' },
       hooks: { afterMessage: [() => {}] },
       idleMs: 1000,
+      maxAnswerBytes: 5000,
       onTurnEnd: null,
     }
     const agent = defineAgent(given)

@@ -1,9 +1,10 @@
 import type { Json, JsonObject } from '../../../models/rows.ts'
 import { MalformedAnswerError, ServerError, StreamCutError } from '../../errors.ts'
 import { type ErrorContext, errorInAnswer, inStreamError } from '../errors.ts'
+import { isNestedTooDeep, MAX_NESTING } from '../nesting.ts'
 import type { Answer, AnswerProgress, TokenUsage } from '../provider.ts'
-import { ReasoningCollector } from './reasoning.ts'
-import { type AnswerBody, type AnswerChoice, type AnswerMessage, answerBody } from './schema.ts'
+import { jsonBytes, ReasoningCollector } from './reasoning.ts'
+import { type AnswerBody, type AnswerChoice, type AnswerMessage, answerBody, isOverfull } from './schema.ts'
 import { ToolCallAssembler } from './tool-calls.ts'
 import { readUsage } from './usage.ts'
 
@@ -28,7 +29,10 @@ export class AnswerReader {
   readonly #reasoning = new ReasoningCollector()
   readonly #noted: Json[] = []
   #sources: Json[] = []
+  #sourceBytes = 0
+  #notedBytes = 0
   #text = ''
+  #textBytes = 0
   #finishReason: string | null = null
   #usage: TokenUsage | null = null
   #model: string | null = null
@@ -43,6 +47,11 @@ export class AnswerReader {
   /** Whether the answer is known to be whole: its finish reason or the stream's terminator came. */
   get isComplete(): boolean {
     return this.#terminated || this.#finishReason !== null
+  }
+
+  /** How many bytes of the answer are kept so far: text, reasoning, tool calls, sources. */
+  get keptBytes(): number {
+    return this.#textBytes + this.#reasoning.keptBytes + this.#calls.keptBytes + this.#notedBytes + this.#sourceBytes
   }
 
   /**
@@ -107,6 +116,12 @@ export class AnswerReader {
   }
 
   #open(value: unknown): AnswerBody {
+    if (isNestedTooDeep(value) || isOverfull(value)) {
+      throw new MalformedAnswerError(
+        `The provider sent JSON that is nested more than ${MAX_NESTING} levels, or lists more choices or tool calls than any answer has.`,
+        { retryable: true },
+      )
+    }
     const error = errorInAnswer(value)
     if (error !== null) throw inStreamError(error, this.#context)
     const body = answerBody.safeParse(value)
@@ -134,17 +149,21 @@ export class AnswerReader {
   }
 
   #readMessage(message: AnswerMessage): AnswerProgress[] {
-    const progress: AnswerProgress[] = []
+    const progress: { type: 'text' | 'thinking'; text: string }[] = []
     const add = (type: 'text' | 'thinking', text: string) => {
       if (text === '') return
-      progress.push({ type, text })
-      if (type === 'text') this.#text += text
+      const last = progress.at(-1)
+      if (last?.type === type) last.text += text
+      else progress.push({ type, text })
+      if (type === 'thinking') return
+      this.#text += text
+      this.#textBytes += Buffer.byteLength(text)
     }
     add('thinking', this.#reasoning.add(message))
     if (typeof message.content === 'string') add('text', message.content)
     else for (const part of message.content ?? []) this.#readPart(part, add)
     add('text', message.refusal ?? '')
-    this.#noted.push(...((message.annotations ?? []) as Json[]))
+    for (const annotation of message.annotations ?? []) this.#note(annotation as Json)
     return progress
   }
 
@@ -152,15 +171,22 @@ export class AnswerReader {
     if (typeof part === 'string') add('text', part)
     if (!isObject(part)) return
     if (part.type === 'thinking') add('thinking', this.#reasoning.addPart(part))
-    else if (part.type === 'reference') this.#noted.push(part)
+    else if (part.type === 'reference') this.#note(part)
     else if (typeof part.text === 'string') add('text', part.text)
     else if (typeof part.refusal === 'string') add('text', part.refusal)
+  }
+
+  #note(source: Json): void {
+    this.#noted.push(source)
+    this.#notedBytes += jsonBytes(source)
   }
 
   /** Sources stand beside the choices, and streams repeat the list; `search_results` says more than `citations`. */
   #keepSources(body: AnswerBody): void {
     const sources = [body.search_results, body.citations].find((list) => list && list.length > 0)
-    if (sources) this.#sources = sources as Json[]
+    if (!sources) return
+    this.#sources = sources as Json[]
+    this.#sourceBytes = jsonBytes(this.#sources)
   }
 }
 

@@ -38,6 +38,12 @@ export class ReasoningCollector {
   #reasoning: string | undefined
   readonly #details: JsonObject[] = []
   readonly #parts: JsonObject[] = []
+  #keptBytes = 0
+
+  /** What the reasoning takes up so far, in bytes: the text to show, and what goes back as JSON. */
+  get keptBytes(): number {
+    return this.#keptBytes
+  }
 
   /** The text so far, null if there was none. */
   get text(): string | null {
@@ -50,11 +56,13 @@ export class ReasoningCollector {
     if (typeof message.reasoning === 'string') this.#reasoning = (this.#reasoning ?? '') + message.reasoning
     const details = (message.reasoning_details ?? []).filter(isObject)
     for (const detail of details) mergeDetail(this.#details, detail)
+    for (const kept of [message.reasoning_content, message.reasoning, ...details]) this.#count(kept)
     return this.#show(message.reasoning_content || message.reasoning || details.map(detailText).join(''))
   }
 
   /** Takes a thinking part of `content`, and returns its text. */
   addPart(part: JsonObject): string {
+    this.#count(part)
     const previous = this.#parts.at(-1)
     if (previous && previous.closed !== true) mergePart(previous, part)
     else this.#parts.push(structuredClone(part))
@@ -71,8 +79,13 @@ export class ReasoningCollector {
     return Object.keys(raw).length === 0 ? null : raw
   }
 
+  #count(kept: Json | undefined): void {
+    if (kept !== null && kept !== undefined) this.#keptBytes += jsonBytes(kept)
+  }
+
   #show(text: string): string {
     this.#text += text
+    this.#keptBytes += Buffer.byteLength(text)
     return text
   }
 }
@@ -103,7 +116,8 @@ function mergePart(part: JsonObject, piece: JsonObject): void {
 
 function joinThinking(before: Json | undefined, after: Json): Json {
   if (typeof before === 'string' && typeof after === 'string') return before + after
-  const joined = [...asList(before)]
+  // A copy each time would take for ever over many pieces; what was there before belongs to this answer alone.
+  const joined = asList(before)
   for (const item of asList(after)) {
     const last = joined.at(-1)
     if (isObject(last) && isObject(item) && typeof last.text === 'string' && typeof item.text === 'string') {
@@ -124,6 +138,11 @@ function partText(part: JsonObject): string {
 function detailText(detail: JsonObject): string {
   const text = detail.text ?? detail.summary
   return typeof text === 'string' ? text : ''
+}
+
+/** How many bytes a value takes as JSON. */
+export function jsonBytes(value: Json): number {
+  return Buffer.byteLength(JSON.stringify(value))
 }
 
 function asList(value: Json | undefined): Json[] {

@@ -7,9 +7,12 @@ import type { JsonObject } from '../../../models/rows.ts'
  */
 
 const text = z.string().nullish().catch(null)
-const count = z.number().int().nonnegative().nullish().catch(null)
-const list = z.array(z.unknown()).nullish().catch(null)
-const jsonObject = z.custom<JsonObject>((value) => typeof value === 'object' && value !== null && !Array.isArray(value))
+/** More than a column holds is no count of anything. */
+const count = z.int32().nonnegative().nullish().catch(null)
+/** Its items are looked at by whoever reads them, so that a long one costs nothing here. */
+const items = z.custom<unknown[]>(Array.isArray)
+const list = items.nullish().catch(null)
+const jsonObject = z.custom<JsonObject>(isObject)
 
 const identifier = z
   .union([z.string(), z.number().transform(String)])
@@ -45,10 +48,7 @@ const usage = z.object({
 })
 
 const message = z.object({
-  content: z
-    .union([z.string(), z.array(z.unknown())])
-    .nullish()
-    .catch(null),
+  content: z.union([z.string(), items]).nullish().catch(null),
   refusal: text,
   reasoning_content: text,
   reasoning: text,
@@ -74,6 +74,26 @@ export const answerBody = z.object({
   citations: list,
   search_results: list,
 })
+
+/** More choices and tool calls in one piece than any answer has; each of them takes time to read. */
+const MAX_LISTED = 10_000
+
+/** Whether a body lists so many choices or tool calls that it is no answer. */
+export function isOverfull(body: unknown): boolean {
+  if (!isObject(body) || !Array.isArray(body.choices)) return false
+  const { choices } = body
+  if (choices.length > MAX_LISTED) return true
+  const listed = choices.flatMap((one) => (isObject(one) ? [one.delta, one.message] : [])).map(callCount)
+  return listed.reduce((sum, count) => sum + count, 0) > MAX_LISTED
+}
+
+function callCount(message: unknown): number {
+  return isObject(message) && Array.isArray(message.tool_calls) ? message.tool_calls.length : 0
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
 
 export type AnswerBody = z.infer<typeof answerBody>
 export type AnswerChoice = z.infer<typeof choice>

@@ -1,7 +1,8 @@
-import { isDeepStrictEqual } from 'node:util'
+import stringify from 'safe-stable-stringify'
 import { parseArguments } from '../arguments.ts'
 import type { AnswerToolCall } from '../provider.ts'
 import type { ToolCallDelta } from './schema.ts'
+import { WholeArguments } from './whole-arguments.ts'
 
 interface OpenCall {
   readonly index: number | null
@@ -9,11 +10,23 @@ interface OpenCall {
   name: string
   argumentsText: string
   thoughtSignature: string | null
+  readonly whole: WholeArguments
 }
+
+/** What a call counts for beside its texts: each becomes a row. */
+const CALL_BYTES = 1024
 
 /** Puts the tool calls of one answer together from whatever pieces a server sends. */
 export class ToolCallAssembler {
   readonly #calls: OpenCall[] = []
+  readonly #byIndex = new Map<number, OpenCall>()
+  readonly #byId = new Map<string, OpenCall>()
+  #keptBytes = 0
+
+  /** What the calls take up so far, in bytes; each counts for 1 KiB beside its texts. */
+  get keptBytes(): number {
+    return this.#keptBytes
+  }
 
   /** Takes a call of a JSON answer: it is whole, whatever its id and index say. */
   addWhole(call: ToolCallDelta): void {
@@ -32,32 +45,49 @@ export class ToolCallAssembler {
 
   /** The calls in the model's order; a call sent twice under one id is one call, and a call without a name is none. */
   finish(): AnswerToolCall[] {
-    const calls: AnswerToolCall[] = []
-    for (const call of this.#ordered()) {
-      if (call.name === '') continue
+    const seen = new Set<string>()
+    return this.#ordered().flatMap((call) => {
+      if (call.name === '') return []
       const answer = toAnswer(call)
-      if (!calls.some((earlier) => isSameCall(earlier, answer))) calls.push(answer)
-    }
-    return calls
+      const key = answer.providerCallId === null ? null : meaningOf(answer)
+      if (key === null) return [answer]
+      if (seen.has(key)) return []
+      seen.add(key)
+      return [answer]
+    })
   }
 
   #find(piece: ToolCallDelta): OpenCall | undefined {
-    if (typeof piece.index === 'number') return this.#calls.findLast((call) => call.index === piece.index)
-    if (piece.id) return this.#calls.findLast((call) => call.id === piece.id)
+    if (typeof piece.index === 'number') return this.#byIndex.get(piece.index)
+    if (piece.id) return this.#byId.get(piece.id)
     return this.#calls.at(-1)
   }
 
   #open(piece: ToolCallDelta): OpenCall {
-    const call = { index: piece.index ?? null, id: null, name: '', argumentsText: '', thoughtSignature: null }
+    const index = piece.index ?? null
+    const whole = new WholeArguments()
+    const call = { index, id: null, name: '', argumentsText: '', thoughtSignature: null, whole }
     this.#calls.push(call)
+    if (index !== null) this.#byIndex.set(index, call)
+    this.#keptBytes += CALL_BYTES
     return call
   }
 
   #extend(call: OpenCall, piece: ToolCallDelta): void {
-    call.id ??= piece.id || null
-    call.name ||= piece.function?.name ?? ''
-    call.argumentsText += piece.function?.arguments ?? ''
-    call.thoughtSignature ??= piece.extra_content?.google?.thought_signature || null
+    if (call.id === null && piece.id) {
+      call.id = this.#kept(piece.id)
+      this.#byId.set(piece.id, call)
+    }
+    call.name ||= this.#kept(piece.function?.name ?? '')
+    const more = this.#kept(piece.function?.arguments ?? '')
+    call.argumentsText += more
+    call.whole.add(more)
+    call.thoughtSignature ??= this.#kept(piece.extra_content?.google?.thought_signature ?? '') || null
+  }
+
+  #kept(text: string): string {
+    this.#keptBytes += Buffer.byteLength(text)
+    return text
   }
 
   #ordered(): OpenCall[] {
@@ -73,14 +103,15 @@ export class ToolCallAssembler {
 function startsAnother(call: OpenCall, piece: ToolCallDelta): boolean {
   const name = piece.function?.name
   if (piece.id && call.id) {
-    return piece.id !== call.id || (isWhole(call.argumentsText) && isWhole(piece.function?.arguments))
+    return piece.id !== call.id || bothWhole(call, piece)
   }
   if (!name || call.name === '') return false
-  return name !== call.name || (isWhole(call.argumentsText) && isWhole(piece.function?.arguments))
+  return name !== call.name || bothWhole(call, piece)
 }
 
-function isWhole(text: string | null | undefined): boolean {
-  return text?.trimEnd().endsWith('}') === true && parseArguments(text) !== null
+function bothWhole(call: OpenCall, piece: ToolCallDelta): boolean {
+  const text = piece.function?.arguments ?? ''
+  return call.whole.isWhole(call.argumentsText) && text.trimEnd().endsWith('}') && parseArguments(text) !== null
 }
 
 function toAnswer(call: OpenCall): AnswerToolCall {
@@ -93,8 +124,7 @@ function toAnswer(call: OpenCall): AnswerToolCall {
   }
 }
 
-function isSameCall(a: AnswerToolCall, b: AnswerToolCall): boolean {
-  if (a.providerCallId === null || a.providerCallId !== b.providerCallId || a.name !== b.name) return false
-  if (a.arguments === null) return a.argumentsText === b.argumentsText
-  return isDeepStrictEqual(a.arguments, b.arguments)
+/** The same text for two calls that mean the same. */
+function meaningOf({ providerCallId, name, arguments: parsed, argumentsText }: AnswerToolCall): string {
+  return JSON.stringify([providerCallId, name, parsed === null ? argumentsText : null, stringify(parsed)])
 }
