@@ -11,6 +11,7 @@ import type {
   ToolCallRow,
   UsageRow,
 } from './rows.ts'
+import { storableJson } from './storable.ts'
 
 /** How a column travels between a row and a statement. */
 type Kind = 'text' | 'int' | 'bool' | 'time' | 'json' | 'decimal'
@@ -225,14 +226,18 @@ function readValue(kind: Kind, value: unknown, dialect: Dialect): unknown {
   }
 }
 
-/** A value as it is bound to a statement. */
-export function bindValue(kind: Kind, value: unknown, dialect: Dialect): string | number | null {
+/**
+ * A value as it is bound to a statement.
+ * @param name what errors call it.
+ * @throws {ArgumentError} for JSON that not every database stores.
+ */
+export function bindValue(kind: Kind, value: unknown, dialect: Dialect, name: string): string | number | null {
   if (value === null || value === undefined) return null
   switch (kind) {
     case 'time':
       return dialect.time(value as Date)
     case 'json':
-      return JSON.stringify(value as Json)
+      return storableJson(name, value as Json)
     case 'bool':
       return value ? 1 : 0
     case 'int':

@@ -3,6 +3,7 @@ import { requireJoinable } from '../config/join-transaction.ts'
 import { inTransaction } from '../config/transaction.ts'
 import { bindValue, type Columns, entries } from './columns.ts'
 import { type Dialect, dialectOf } from './dialect.ts'
+import { requireStorable } from './storable.ts'
 
 export interface Tables {
   readonly chats: string
@@ -26,7 +27,10 @@ export interface Database {
   readonly sequelize: Sequelize
   readonly dialect: Dialect
   readonly tables: Tables
-  /** Writes; returns how many rows matched. */
+  /**
+   * Writes; returns how many rows matched.
+   * @throws {ArgumentError} for a text that not every database stores as it is. (E108)
+   */
   write(sql: string, bind: Bind, transaction?: Transaction): Promise<number>
   /** Reads. */
   read(sql: string, bind: Bind, transaction?: Transaction): Promise<Record<string, unknown>[]>
@@ -79,13 +83,11 @@ export function databaseOf(sequelize: Sequelize, tablePrefix: string, manner: Ma
   const { begin, logging, readsCommitted = true } = manner
   // An application's own retries would repeat one statement of a transaction that is gone; its replicas may lag.
   const common = { retry: { max: 1 }, useMaster: true, ...(logging === undefined ? {} : { logging }) }
-  const write = (sql: string, bind: Bind, transaction?: Transaction): Promise<number> =>
-    sequelize.query(sql, {
-      ...common,
-      bind,
-      type: QueryTypes.BULKUPDATE,
-      transaction: transaction ?? null,
-    }) as unknown as Promise<number>
+  const write = async (sql: string, bind: Bind, transaction?: Transaction): Promise<number> => {
+    requireStorable(bind)
+    const how = { ...common, bind, type: QueryTypes.BULKUPDATE, transaction: transaction ?? null }
+    return sequelize.query(sql, how) as unknown as Promise<number>
+  }
   return {
     sequelize,
     dialect,
@@ -107,7 +109,7 @@ export function databaseOf(sequelize: Sequelize, tablePrefix: string, manner: Ma
           const values = present.map(([key, [, kind]]) => {
             const sql = computed[key]
             if (sql !== undefined) return sql(from + at)
-            bind[`${key}${at}`] = bindValue(kind, row[key], dialect)
+            bind[`${key}${at}`] = bindValue(kind, row[key], dialect, key)
             return `$${key}${at}`
           })
           return `(${values.join(', ')})`

@@ -4,6 +4,7 @@ import { audit } from './audit.ts'
 import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
 import type { Approval, JsonObject, ToolCallRow } from './rows.ts'
+import { storableJson } from './storable.ts'
 import { findToolCall } from './transcript.ts'
 import { pauseOf, type RequestState } from './waiting.ts'
 import { wakeUp } from './wishes.ts'
@@ -72,7 +73,7 @@ export async function decide(db: Database, decision: Decision, transaction: Tran
       approval,
       by,
       reason,
-      edited: edited === null ? null : JSON.stringify(edited),
+      edited: edited === null ? null : storableJson('arguments', edited),
       holder: claimed ? (chat.claimedBy ?? '') : '',
     },
     transaction,
@@ -116,7 +117,7 @@ export async function answerRequest(db: Database, given: RequestAnswer, transact
   const mcpState = { ...pause, requests } as JsonObject
   await db.write(
     `UPDATE ${db.tables.toolCalls} SET mcp_state = $state, updated_at = ${db.dialect.now} WHERE id = $id AND result_id IS NULL`,
-    { id: call.id, state: JSON.stringify(mcpState) },
+    { id: call.id, state: storableJson('answer', mcpState) },
     transaction,
   )
   await wake(db, given.chatId, given.wake, transaction)

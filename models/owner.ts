@@ -1,3 +1,5 @@
+import { whyUnstorable } from './storable.ts'
+
 /** Who or what something belongs to, in the application's words: a text, or the type and the id of a record. Never interpreted. */
 export type Owner =
   | string
@@ -34,6 +36,7 @@ export function ownerOf(key: string | null): Owner | null {
 
 /** Whether a value can be stored as an owner, and comes back as it is. */
 export function isOwner(value: unknown): value is Owner {
+  if (whyUnstorable(value) !== null) return false
   if (typeof value === 'string') return value !== '' && value.length <= OWNER_LIMIT && !value.startsWith(TYPED)
   return isTyped(value) && ownerKey(value).length <= OWNER_LIMIT
 }

@@ -2,7 +2,8 @@ import type { Transaction } from 'sequelize'
 import { audit } from './audit.ts'
 import { type ClaimKey, fence } from './claims.ts'
 import type { Database } from './database.ts'
-import type { Approval } from './rows.ts'
+import type { Approval, JsonObject } from './rows.ts'
+import { storableJson } from './storable.ts'
 import { insertSubChat, type NewSubChat } from './sub-chats.ts'
 import { findToolCall } from './transcript.ts'
 import { newlyClosed, openRequests, type PauseState } from './waiting.ts'
@@ -47,7 +48,7 @@ export async function pauseToolCall(db: Database, key: ClaimKey, pause: NewPause
     const rows = await db.write(
       `UPDATE ${db.tables.toolCalls} SET mcp_state = $state, claimed_by = NULL, claimed_until = NULL, started_at = NULL, ` +
         `updated_at = ${db.dialect.now} WHERE id = $id AND result_id IS NULL`,
-      { id: pause.id, state: JSON.stringify(state) },
+      { id: pause.id, state: storableJson('what the tool waits for', state as JsonObject) },
       transaction,
     )
     if (rows === 1 && pause.subChat !== undefined) {

@@ -5,6 +5,7 @@ import { lockChat } from './lock.ts'
 import { findOrCreateModel, type NamedModel } from './model-rows.ts'
 import { newMessage } from './new-message.ts'
 import type { CacheBoundary, ChatRow, ChatSettings, JsonObject, MessageRow } from './rows.ts'
+import { storableJson } from './storable.ts'
 import { insertMessages } from './turns.ts'
 
 /** Settings that a verb stores along with what it does. */
@@ -45,8 +46,9 @@ export async function savePending(
   if (pending.named !== undefined) {
     bind.model_row_id = pending.named === null ? null : await findOrCreateModel(db, pending.named, transaction)
   }
-  if (pending.settings !== undefined) bind.settings = JSON.stringify(pending.settings)
-  if (pending.inputs !== undefined) bind.inputs = pending.inputs === null ? null : JSON.stringify(pending.inputs)
+  if (pending.settings !== undefined) bind.settings = storableJson('settings', pending.settings)
+  if (pending.inputs !== undefined)
+    bind.inputs = pending.inputs === null ? null : storableJson('inputs', pending.inputs)
   if (Object.keys(bind).length > 0) {
     await db.write(
       `UPDATE ${db.tables.chats} SET ${Object.keys(bind)
@@ -75,7 +77,7 @@ async function saveInstructions(
   const kept = stored.slice(0, instructions.length)
   for (const [at, row] of kept.entries()) {
     const said = instructions[at]
-    const boundary = said?.cacheBoundary ? JSON.stringify(said.cacheBoundary) : null
+    const boundary = said?.cacheBoundary ? storableJson('cacheUntilHere', said.cacheBoundary) : null
     const stored = row.boundary === null ? null : JSON.stringify(db.dialect.readJson(row.boundary))
     if (row.content === said?.content && stored === boundary) continue
     await db.write(
@@ -135,7 +137,7 @@ export async function markBoundary(
   if (last === undefined) return false
   await db.write(
     `UPDATE ${db.tables.messages} SET cache_until_here = $boundary, updated_at = ${db.dialect.now} WHERE id = $id`,
-    { id: last.id as string, boundary: JSON.stringify(boundary) },
+    { id: last.id as string, boundary: storableJson('cacheUntilHere', boundary) },
     transaction,
   )
   return true

@@ -6,6 +6,7 @@ import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
 import { newMessage, userMessage } from './new-message.ts'
 import type { ChatRow, JsonObject, ToolCallRow } from './rows.ts'
+import { storableJson } from './storable.ts'
 import { findToolCall, readToolCall } from './transcript.ts'
 import { insertMessages } from './turns.ts'
 import { openSubChat, pauseOf, type SubChatOutcome } from './waiting.ts'
@@ -74,7 +75,7 @@ export async function reportToParent(
     const state = { ...pauseOf(call), subChat: { ...subChat, outcome } }
     await db.write(
       `UPDATE ${db.tables.toolCalls} SET mcp_state = $state, updated_at = ${db.dialect.now} WHERE id = $id AND result_id IS NULL`,
-      { id: call.id, state: JSON.stringify(state) },
+      { id: call.id, state: storableJson('outcome', state as JsonObject) },
       transaction,
     )
     await db.write(

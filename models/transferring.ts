@@ -5,6 +5,7 @@ import { lockChat } from './lock.ts'
 import type { ChatSettings, Transfer } from './rows.ts'
 import { type Instruction, savePending } from './settings.ts'
 import { readOpenRound } from './staging.ts'
+import { storableJson } from './storable.ts'
 import { wakeUp } from './wishes.ts'
 
 /** A chat that becomes another agent's. */
@@ -41,7 +42,7 @@ export async function transferChat(
   const { agent, inputs } = transfer
   await db.write(
     `UPDATE ${db.tables.chats} SET transfer_to = $transfer, ${wakeUp(db, false)}, updated_at = ${db.dialect.now} WHERE id = $chatId`,
-    { chatId, transfer: JSON.stringify({ agent, inputs }) },
+    { chatId, transfer: storableJson('inputs', { agent, inputs }) },
     transaction,
   )
   return 'later'

@@ -8,6 +8,7 @@ import { messageColumns, toolCallColumns } from './columns.ts'
 import type { Database } from './database.ts'
 import { noteDelivered } from './receipts.ts'
 import type { Approval, MessageRow, QueuedMessageRow, ToolCallRow, Transfer } from './rows.ts'
+import { storableJson } from './storable.ts'
 
 // Everything here is written by the run that holds the chat, each in one fenced transaction.
 
@@ -238,7 +239,7 @@ async function answerCall(db: Database, result: NewResult, transaction: Transact
 async function wantTransfer(db: Database, chatId: string, transfer: Transfer, transaction: Transaction): Promise<void> {
   await db.write(
     `UPDATE ${db.tables.chats} SET transfer_to = $transfer WHERE id = $chatId`,
-    { chatId, transfer: JSON.stringify(transfer) },
+    { chatId, transfer: storableJson('transfer', transfer) },
     transaction,
   )
 }

@@ -4,6 +4,7 @@ import type { AddedMessage } from '../../models/adding.ts'
 import { newMessage } from '../../models/new-message.ts'
 import { newToolCall } from '../../models/new-tool-call.ts'
 import type { ToolCallRow, ToolEncoding } from '../../models/rows.ts'
+import { whyUnstorable } from '../../models/storable.ts'
 import { freshCallId } from '../../models/turns.ts'
 import type { AttachmentSource } from '../attachments/source.ts'
 import { ArgumentError } from '../errors.ts'
@@ -93,6 +94,8 @@ export function messageToAdd(chatId: string, input: AddedMessageInput): Omit<Add
     throw new ArgumentError(`This is no message that chat ${chatId} can take. ${problems}`, { chatId })
   }
   const given = parsed.data
+  const why = whyUnstorable({ ...given, attachments: null })
+  if (why !== null) throw new ArgumentError(`A message for chat ${chatId} ${why}.`, { chatId })
   const id = uuid()
   const createdAt = new Date()
   const message = newMessage({

@@ -2,6 +2,7 @@ import type { Transaction } from 'sequelize'
 import type { DecisionRecord } from '../../models/decision.ts'
 import { answerRequest, type Decided, decide } from '../../models/decisions.ts'
 import type { Approval, JsonObject } from '../../models/rows.ts'
+import { whyUnstorable } from '../../models/storable.ts'
 import { findToolCall } from '../../models/transcript.ts'
 import { findChatOfCall } from '../../models/tree.ts'
 import type { RequestState } from '../../models/waiting.ts'
@@ -226,6 +227,9 @@ export abstract class ChatDecisions extends ChatReadings {
         chatId: this.id,
       })
     }
+    const why = whyUnstorable([by ?? null, reason ?? null])
+    if (why !== null)
+      throw new ArgumentError(`by or reason of a decision about chat ${this.id} ${why}.`, { chatId: this.id })
     return { by: by ?? null, reason: reason ?? null, wake }
   }
 
@@ -242,6 +246,8 @@ export abstract class ChatDecisions extends ChatReadings {
     if (!isJsonObject(edited)) {
       throw new ArgumentError(`The arguments of a call of chat ${this.id} are an object.`, { chatId: this.id })
     }
+    const why = whyUnstorable(edited)
+    if (why !== null) throw new ArgumentError(`An argument for a call of chat ${this.id} ${why}.`, { chatId: this.id })
     const validated = await this.tools.get(call.name)?.validate(edited)
     if (validated === undefined || validated.ok) return
     throw new ArgumentError(`Tool ${call.name} of chat ${this.id} can't take these arguments: ${validated.message}`, {

@@ -5,6 +5,7 @@ import { enqueueMessage, unqueueMessage } from '../../models/queue.ts'
 import type { QueuedMessageRecord } from '../../models/queued-message.ts'
 import type { Json } from '../../models/rows.ts'
 import { saveSettings } from '../../models/settings.ts'
+import { whyUnstorable } from '../../models/storable.ts'
 import { purgeFiles } from '../attachments/keeping.ts'
 import { ArgumentError } from '../errors.ts'
 import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
@@ -112,6 +113,8 @@ export function requireText(text: unknown, chatId: string, attachments?: unknown
       chatId,
     })
   }
+  const why = whyUnstorable(text)
+  if (why !== null) throw new ArgumentError(`A user message of chat ${chatId} ${why}.`, { chatId })
   if (isWithinLimit(text)) return
   throw new ArgumentError(`A user message of chat ${chatId} may have ${TEXT_LIMIT_BYTES} bytes at most: shorten it.`, {
     chatId,

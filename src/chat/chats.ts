@@ -8,6 +8,7 @@ import { insertFork, readChat } from '../../models/forking.ts'
 import { type Owner, ownerKey } from '../../models/owner.ts'
 import type { ChatRow, JsonObject, TranscriptMessage } from '../../models/rows.ts'
 import { insertChat } from '../../models/staging.ts'
+import { whyUnstorable } from '../../models/storable.ts'
 import { lookAtChat, readTranscript } from '../../models/transcript.ts'
 import { ArgumentError, MissingAgentError } from '../errors.ts'
 import { isRetryable } from '../loop/ending.ts'
@@ -100,6 +101,8 @@ export class Chats {
         .join('; ')
       throw new ArgumentError(`chats.create() can't make such a chat. ${problems}`)
     }
+    const why = whyUnstorable(parsed.data)
+    if (why !== null) throw new ArgumentError(`chats.create() can't make such a chat: an option ${why}.`)
     const { agent, model, provider, owner, inputs = null } = parsed.data
     const name = typeof agent === 'object' ? agent.name : (agent ?? null)
     if (name !== null && !agentElsewhere && this.#deps.ports.agentNamed(name) === null) {

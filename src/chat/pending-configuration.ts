@@ -5,6 +5,7 @@ import { boundaryWords, cacheBoundaryOf } from '../../models/cache-boundary.ts'
 import { newMessage } from '../../models/new-message.ts'
 import type { CacheBoundary, ChatRow, ChatSettings, TranscriptMessage } from '../../models/rows.ts'
 import { type Instruction, instructionOf, type PendingSettings } from '../../models/settings.ts'
+import { whyUnstorable } from '../../models/storable.ts'
 import { ArgumentError, InvalidToolChoiceError } from '../errors.ts'
 import type { Caller } from '../loop/run-context.ts'
 import { problemsOf } from '../tools/compaction-options.ts'
@@ -88,6 +89,7 @@ export class PendingConfiguration {
   setInputs(inputs: unknown): void {
     const parsed = jsonObject.nullable().safeParse(inputs)
     if (!parsed.success) throw this.#bad(`withInputs takes an object of JSON or null: ${problemsOf(parsed.error)}`)
+    this.#requireStorable('withInputs', parsed.data)
     this.#changes = { ...this.#changes, inputs: parsed.data }
   }
 
@@ -116,6 +118,7 @@ export class PendingConfiguration {
     if (text !== null && !isWithinLimit(text)) {
       throw this.#bad(`withInstructions takes ${TEXT_LIMIT_BYTES} bytes of text at most`)
     }
+    this.#requireStorable('withInstructions', text)
     const cacheBoundary = typeof cacheUntilHere === 'boolean' ? cacheUntilHere || null : this.boundary(cacheUntilHere)
     const instruction = text === null ? null : { content: text, cacheBoundary }
     if (persist) this.#setStoredInstructions(instruction, append)
@@ -155,6 +158,7 @@ export class PendingConfiguration {
       const name = `with${key[0]?.toUpperCase()}${key.slice(1)}`
       throw this.#bad(`${name} can't take this: ${problemsOf(parsed.error)}`)
     }
+    this.#requireStorable(key, { [key]: parsed.data })
     this.#keep(key, parsed.data, persist)
   }
 
@@ -167,6 +171,7 @@ export class PendingConfiguration {
       const onlyChoice = parsed.error.issues.every(({ path }) => path[0] === 'choice')
       throw new (onlyChoice ? InvalidToolChoiceError : ArgumentError)(problem, { chatId: this.#chatId })
     }
+    this.#requireStorable('withToolOptions', parsed.data)
     this.#requireChoice(parsed.data?.choice ?? undefined, known)
     if (persist) this.#set('toolOptions', toolOptionsWith(this.#settings.toolOptions, parsed.data))
     // What is stored now counts, so the object has none of its own of the same name; the others it keeps.
@@ -296,13 +301,18 @@ export class PendingConfiguration {
     this.#own = value === null ? rest : { ...rest, [key]: value }
   }
 
+  #requireStorable(what: string, value: unknown): void {
+    const why = whyUnstorable(value)
+    if (why !== null) throw this.#bad(`What ${what} was given ${why}`)
+  }
+
   #bad(message: string): ArgumentError {
     return new ArgumentError(`${message} (chat ${this.#chatId}).`, { chatId: this.#chatId })
   }
 }
 
 function isName(value: unknown): value is string {
-  return typeof value === 'string' && value !== '' && value.length <= 255
+  return typeof value === 'string' && value !== '' && value.length <= 255 && whyUnstorable(value) === null
 }
 
 function isToolOrName(tool: unknown): boolean {

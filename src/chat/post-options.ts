@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import type { WhileRunning } from '../../models/posting.ts'
 import type { Json } from '../../models/rows.ts'
+import { whyUnstorable } from '../../models/storable.ts'
 import { ArgumentError } from '../errors.ts'
 import type { WakeOptions } from './chat-decisions.ts'
 import type { InTransaction } from './chat-handle.ts'
@@ -39,6 +40,8 @@ export function postOptions(
   options: PostOptions,
   chatId: string,
 ): { readonly whileRunning: WhileRunning; readonly wake: boolean; readonly owner: Json } {
+  const why = whyUnstorable((options as PostOptions | null)?.owner ?? null)
+  if (why !== null) throw new ArgumentError(`The owner of a message for chat ${chatId} ${why}.`, { chatId })
   const parsed = schema.safeParse(options)
   if (parsed.success) return parsed.data
   const problems = parsed.error.issues.map(({ message }) => message).join('; ')

@@ -3,6 +3,7 @@ import { isLockConflict } from '../../config/transaction.ts'
 import type { WishAfter } from '../../models/claims.ts'
 import type { Bell, ChatRow, Failure } from '../../models/rows.ts'
 import { ThreadmillError } from '../errors.ts'
+import { wellFormed } from '../tools/results.ts'
 
 /** How a run ends: what its release writes. */
 export interface Ending {
@@ -71,7 +72,13 @@ export function retryDelayAfter(attempts: number): number {
 
 export function failureOf(error: unknown, turn: number, at: Date): Failure {
   const message = error instanceof Error ? error.message : String(error)
-  return { code: codeOf(error), message: message.slice(0, messageLimit), turn, at: at.toISOString() }
+  // Whatever was thrown: a failure that can't be stored would have the chat begun again and again.
+  return {
+    code: wellFormed(codeOf(error)),
+    message: wellFormed(message.slice(0, messageLimit)),
+    turn,
+    at: at.toISOString(),
+  }
 }
 
 export function codeOf(error: unknown): string {

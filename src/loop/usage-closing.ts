@@ -1,6 +1,7 @@
 import type { UsageClosing } from '../../models/usages.ts'
 import { ProviderError } from '../errors.ts'
 import type { Prices, TokenUsage } from '../providers/provider.ts'
+import { wellFormed } from '../tools/results.ts'
 import { costOf } from '../usage/cost.ts'
 
 const nothing: TokenUsage = { input: 0, output: 0, cacheRead: null, cacheWrite: null, thinking: null }
@@ -39,5 +40,5 @@ function codeOf(error: unknown): string | null {
   if (error === undefined) return null
   if (typeof error === 'string') return error
   const code = (error as { code?: unknown } | null)?.code
-  return typeof code === 'string' ? code.slice(0, 255) : 'error'
+  return typeof code === 'string' ? wellFormed(code.slice(0, 255)) : 'error'
 }

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { whyUnstorable } from '../../models/storable.ts'
 import type { AttachmentConverter } from '../attachments/convert.ts'
 import { ConfigurationError } from '../errors.ts'
 import type { ModelClient, Prices } from '../providers/provider.ts'
@@ -115,6 +116,7 @@ const definitionSchema = z.strictObject(
         (value) => typeof value === 'string' || typeof value === 'function',
         'must be a text or a function',
       )
+      .refine((value) => whyUnstorable(value) === null, 'must not have half of a character in it')
       .nullish(),
     instructionsAt: z.enum(['run', 'create'], { error: 'must be "run" or "create"' }).default('run'),
     tools: z.array(z.custom<Tool>(isTool, 'must be made by defineTool'), { error: 'must be an array' }).default([]),

@@ -1,5 +1,6 @@
 import { ownerOf } from '../../models/owner.ts'
 import type { JsonObject } from '../../models/rows.ts'
+import { whyUnstorable } from '../../models/storable.ts'
 import { ArgumentError, ConfigurationError, ThreadmillError } from '../errors.ts'
 import type { Agent } from './agent.ts'
 import type { ToolContext } from './tool.ts'
@@ -62,6 +63,13 @@ export async function renderInstructions(
     )
   }
   const said = await called(instructions, { inputs: read.value as never, chat }, isPassable, agent.name)
+  const why = typeof said === 'string' ? whyUnstorable(said) : null
+  if (why !== null) {
+    throw new ConfigurationError(
+      `The text that agent ${JSON.stringify(agent.name)} is instructed with for chat ${chat.id} ${why}.`,
+      at,
+    )
+  }
   if (said === null || said === undefined || typeof said === 'string') return said ?? null
   throw new ConfigurationError(
     `The instructions of agent ${JSON.stringify(agent.name)} for chat ${chat.id} are no text: return a string or null.`,

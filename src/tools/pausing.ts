@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { JsonObject, ToolCallRow } from '../../models/rows.ts'
+import { whyUnstorable } from '../../models/storable.ts'
 import type { NewSubChat } from '../../models/sub-chats.ts'
 import { type InputField, type PauseState, pauseOf, type RequestState, type TaskState } from '../../models/waiting.ts'
 import { ArgumentError, ConfigurationError, InputDeclinedError } from '../errors.ts'
@@ -114,6 +115,8 @@ export class Asking {
 /** @throws {ArgumentError} that names what the tool called. */
 export function parsed<S extends z.ZodType>(schema: S, given: unknown, what: string): z.output<S> {
   const result = schema.safeParse(given)
+  const why = result.success ? whyUnstorable(result.data) : null
+  if (why !== null) throw new ArgumentError(`The tool called ${what}() with what can't be stored: it ${why}.`)
   if (result.success) return result.data
   const problems = result.error.issues.map((issue) => `${issue.path.join('.') || what}: ${issue.message}`).join('; ')
   throw new ArgumentError(`The tool called ${what}() with what it does not take. ${problems}`)
