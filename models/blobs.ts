@@ -1,6 +1,7 @@
 import type { Transaction } from 'sequelize'
 import type { AttachmentValue } from './attachment-value.ts'
 import type { Database } from './database.ts'
+import { readFiles } from './read-row.ts'
 
 // Which files are stored, and how many messages hold each. The row is there before the bytes and goes after them, so that no bytes are
 // forgotten; bytes are deleted, and looked for by who wants to hold them, only under the lock on the row.
@@ -118,7 +119,7 @@ export async function dropChatBlobs(db: Database, chatId: string, transaction: T
       transaction,
     )
     for (const { attachments } of rows) {
-      if (attachments !== null) files.push(...(db.dialect.readJson(attachments) as AttachmentValue[]))
+      files.push(...readFiles(attachments, db.dialect))
     }
   }
   await dropBlobs(db, files, transaction)

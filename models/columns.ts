@@ -1,4 +1,3 @@
-import { Big } from 'big.js'
 import type { Dialect } from './dialect.ts'
 import type {
   ChatRow,
@@ -14,7 +13,9 @@ import type {
 import { storableJson } from './storable.ts'
 
 /** How a column travels between a row and a statement. */
-type Kind = 'text' | 'int' | 'bool' | 'time' | 'json' | 'decimal'
+export type Kind = 'text' | 'int' | 'bool' | 'time' | 'stamp' | 'decimal' | JsonKind
+/** Any JSON, or JSON of one shape. */
+export type JsonKind = 'json' | 'object' | 'settings' | 'list' | 'files' | 'failure' | 'transfer' | 'pause'
 type Columns<Row> = { readonly [Key in keyof Row]-?: readonly [column: string, kind: Kind] }
 
 export const chatColumns: Columns<ChatRow> = {
@@ -30,9 +31,9 @@ export const chatColumns: Columns<ChatRow> = {
   parentCallId: ['parent_call_id', 'text'],
   rootId: ['root_id', 'text'],
   depth: ['depth', 'int'],
-  transferTo: ['transfer_to', 'json'],
-  inputs: ['inputs', 'json'],
-  settings: ['settings', 'json'],
+  transferTo: ['transfer_to', 'transfer'],
+  inputs: ['inputs', 'object'],
+  settings: ['settings', 'settings'],
   nextPosition: ['next_position', 'int'],
   nextQueuePosition: ['next_queue_position', 'int'],
   claimedBy: ['claimed_by', 'text'],
@@ -44,7 +45,7 @@ export const chatColumns: Columns<ChatRow> = {
   attempts: ['attempts', 'int'],
   putOff: ['put_off', 'int'],
   rounds: ['rounds', 'int'],
-  failure: ['failure', 'json'],
+  failure: ['failure', 'failure'],
   turn: ['turn', 'int'],
   cancelTurn: ['cancel_turn', 'int'],
   cancelSeq: ['cancel_seq', 'int'],
@@ -55,8 +56,8 @@ export const chatColumns: Columns<ChatRow> = {
   compactAttempts: ['compact_attempts', 'int'],
   compactions: ['compactions', 'int'],
   parked: ['parked', 'bool'],
-  createdAt: ['created_at', 'time'],
-  updatedAt: ['updated_at', 'time'],
+  createdAt: ['created_at', 'stamp'],
+  updatedAt: ['updated_at', 'stamp'],
 }
 
 export const modelColumns: Columns<ModelRow> = {
@@ -72,8 +73,8 @@ export const modelColumns: Columns<ModelRow> = {
   pricing: ['pricing', 'json'],
   metadata: ['metadata', 'json'],
   unlistedAt: ['unlisted_at', 'time'],
-  createdAt: ['created_at', 'time'],
-  updatedAt: ['updated_at', 'time'],
+  createdAt: ['created_at', 'stamp'],
+  updatedAt: ['updated_at', 'stamp'],
 }
 
 export const messageColumns: Columns<MessageRow> = {
@@ -85,15 +86,15 @@ export const messageColumns: Columns<MessageRow> = {
   thinkingText: ['thinking_text', 'text'],
   thinkingSignature: ['thinking_signature', 'text'],
   rawReasoning: ['raw_reasoning', 'json'],
-  citations: ['citations', 'json'],
+  citations: ['citations', 'list'],
   finishReason: ['finish_reason', 'text'],
   outcome: ['outcome', 'text'],
   encoding: ['encoding', 'text'],
-  attachments: ['attachments', 'json'],
+  attachments: ['attachments', 'files'],
   cacheBoundary: ['cache_until_here', 'json'],
   summaryThrough: ['summary_through', 'int'],
-  createdAt: ['created_at', 'time'],
-  updatedAt: ['updated_at', 'time'],
+  createdAt: ['created_at', 'stamp'],
+  updatedAt: ['updated_at', 'stamp'],
 }
 
 export const toolCallColumns: Columns<ToolCallRow> = {
@@ -115,14 +116,14 @@ export const toolCallColumns: Columns<ToolCallRow> = {
   claimedBy: ['claimed_by', 'text'],
   claimedUntil: ['claimed_until', 'time'],
   startedAt: ['started_at', 'time'],
-  mcpState: ['mcp_state', 'json'],
-  editedArguments: ['edited_arguments', 'json'],
+  mcpState: ['mcp_state', 'pause'],
+  editedArguments: ['edited_arguments', 'object'],
   decidedBy: ['decided_by', 'text'],
   decisionReason: ['decision_reason', 'text'],
   askedAt: ['asked_at', 'time'],
   expiresAt: ['expires_at', 'time'],
-  createdAt: ['created_at', 'time'],
-  updatedAt: ['updated_at', 'time'],
+  createdAt: ['created_at', 'stamp'],
+  updatedAt: ['updated_at', 'stamp'],
 }
 
 export const queuedMessageColumns: Columns<QueuedMessageRow> = {
@@ -130,11 +131,11 @@ export const queuedMessageColumns: Columns<QueuedMessageRow> = {
   chatId: ['chat_id', 'text'],
   position: ['position', 'int'],
   content: ['content', 'text'],
-  attachments: ['attachments', 'json'],
+  attachments: ['attachments', 'files'],
   steer: ['steer', 'bool'],
   owner: ['owner', 'json'],
   ownerKey: ['owner_key', 'text'],
-  createdAt: ['created_at', 'time'],
+  createdAt: ['created_at', 'stamp'],
 }
 
 export const receiptColumns: Columns<ReceiptRow> = {
@@ -142,8 +143,8 @@ export const receiptColumns: Columns<ReceiptRow> = {
   chatId: ['chat_id', 'text'],
   status: ['status', 'text'],
   messageId: ['message_id', 'text'],
-  queuedAt: ['queued_at', 'time'],
-  settledAt: ['settled_at', 'time'],
+  queuedAt: ['queued_at', 'stamp'],
+  settledAt: ['settled_at', 'stamp'],
 }
 
 export const decisionColumns: Columns<DecisionRow> = {
@@ -155,7 +156,7 @@ export const decisionColumns: Columns<DecisionRow> = {
   reason: ['reason', 'text'],
   requestKey: ['request_key', 'text'],
   value: ['value', 'json'],
-  createdAt: ['created_at', 'time'],
+  createdAt: ['created_at', 'stamp'],
 }
 
 export const usageColumns: Columns<UsageRow> = {
@@ -180,8 +181,8 @@ export const usageColumns: Columns<UsageRow> = {
   cacheWriteCost: ['cache_write_cost', 'decimal'],
   totalCost: ['total_cost', 'decimal'],
   errorCode: ['error_code', 'text'],
-  createdAt: ['created_at', 'time'],
-  updatedAt: ['updated_at', 'time'],
+  createdAt: ['created_at', 'stamp'],
+  updatedAt: ['updated_at', 'stamp'],
 }
 
 export type { Columns }
@@ -193,39 +194,6 @@ export function selectList<Row>(columns: Columns<Row>, alias: string, prefix = '
     .join(', ')
 }
 
-/** Reads what {@link selectList} selected. */
-export function readRow<Row>(
-  columns: Columns<Row>,
-  raw: Readonly<Record<string, unknown>>,
-  dialect: Dialect,
-  prefix = '',
-): Row {
-  const row: Record<string, unknown> = {}
-  for (const [key, [, kind]] of entries(columns)) row[key] = readValue(kind, raw[prefix + key], dialect)
-  return row as Row
-}
-
-function readValue(kind: Kind, value: unknown, dialect: Dialect): unknown {
-  if (value === null || value === undefined) return null
-  switch (kind) {
-    case 'time':
-      return dialect.readTime(value)
-    case 'json':
-      return dialect.readJson(value)
-    case 'bool':
-      return Boolean(value)
-    case 'int':
-      return Number(value)
-    case 'decimal':
-      // SQLite keeps decimals as floats, of which 15 digits are exact.
-      return typeof value === 'number' ? new Big(value.toPrecision(15)).toFixed() : String(value)
-    case 'text':
-      return value
-    default:
-      return kind satisfies never
-  }
-}
-
 /**
  * A value as it is bound to a statement.
  * @param name what errors call it.
@@ -235,8 +203,16 @@ export function bindValue(kind: Kind, value: unknown, dialect: Dialect, name: st
   if (value === null || value === undefined) return null
   switch (kind) {
     case 'time':
+    case 'stamp':
       return dialect.time(value as Date)
     case 'json':
+    case 'object':
+    case 'settings':
+    case 'list':
+    case 'files':
+    case 'failure':
+    case 'transfer':
+    case 'pause':
       return storableJson(name, value as Json)
     case 'bool':
       return value ? 1 : 0

@@ -6,6 +6,7 @@ import { cancelTurn } from './cancelling.ts'
 import { wantNow } from './claims.ts'
 import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
+import { readFiles } from './read-row.ts'
 import type { Role } from './rows.ts'
 
 /** A question that is to be asked again, and what it is to say then. */
@@ -159,7 +160,7 @@ async function deleteMessages(
       transaction,
     )
     for (const { attachments } of rows) {
-      if (attachments !== null) files.push(...(db.dialect.readJson(attachments) as AttachmentValue[]))
+      files.push(...readFiles(attachments, db.dialect))
     }
     await db.write(`DELETE FROM ${messages} ${named}`, bind, transaction)
   }

@@ -41,7 +41,8 @@ const sqlite: Dialect = {
   time: (value) => `${value.toISOString().slice(0, 23).replace('T', ' ')} +00:00`,
   readTime: (value) => new Date(value as string),
   readJson: (value) => JSON.parse(value as string) as Json,
-  jsonText: (column, path) => `JSON_EXTRACT(${column}, '${path}')`,
+  // A text that is no JSON must not fail the statement for the other rows.
+  jsonText: (column, path) => `CASE WHEN json_valid(${column}) THEN JSON_EXTRACT(${column}, '${path}') END`,
   forUpdate: '',
   unlessTaken: ' ON CONFLICT DO NOTHING',
 }

@@ -1,5 +1,6 @@
-import { chatColumns, readRow, selectList, toolCallColumns } from './columns.ts'
+import { chatColumns, selectList, toolCallColumns } from './columns.ts'
 import type { Database } from './database.ts'
+import { readRow } from './read-row.ts'
 import type { ChatRow, ToolCallRow } from './rows.ts'
 import { readToolCall } from './transcript.ts'
 

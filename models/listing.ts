@@ -1,6 +1,7 @@
-import { chatColumns, readRow, selectList } from './columns.ts'
+import { chatColumns, selectList } from './columns.ts'
 import type { Database } from './database.ts'
 import { type ChatState, chatStateOf } from './overview.ts'
+import { readRow } from './read-row.ts'
 import type { ChatRow, TranscriptMessage } from './rows.ts'
 import { readMessages } from './transcript.ts'
 

@@ -5,6 +5,7 @@ import { queuedMessageColumns } from './columns.ts'
 import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
 import { isOwner, ownerKey } from './owner.ts'
+import { readFiles } from './read-row.ts'
 import { noteUnqueued } from './receipts.ts'
 import type { ChatRow, Json, QueuedMessageRow } from './rows.ts'
 import { wakeUp } from './wishes.ts'
@@ -77,7 +78,7 @@ export async function unqueueMessage(
   )
   if (rows === 0 || raw === undefined) return { removed: false, files: [] }
   await noteUnqueued(db, { id, chatId, createdAt: db.dialect.readTime(raw.createdAt) }, transaction)
-  const files = raw.attachments == null ? [] : (db.dialect.readJson(raw.attachments) as AttachmentValue[])
+  const files = readFiles(raw.attachments, db.dialect)
   await dropBlobs(db, files, transaction)
   return { removed: true, files }
 }

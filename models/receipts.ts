@@ -1,6 +1,7 @@
 import type { Transaction } from 'sequelize'
 import { receiptColumns } from './columns.ts'
 import type { Database } from './database.ts'
+import { readFailure } from './read-row.ts'
 import type { Failure, QueuedMessageRow, ReceiptRow } from './rows.ts'
 
 /**
@@ -55,10 +56,10 @@ export async function readWhereabouts(db: Database, chatId: string, id: string):
     { chatId, id },
   )
   if (raw === undefined) return null
-  const { readTime, readJson } = db.dialect
+  const { readTime } = db.dialect
   const { failure, queuedAt, steer, status, messageId, settledAt, storedAt } = raw
   return {
-    failure: failure === null ? null : (readJson(failure) as Failure),
+    failure: failure === null ? null : readFailure(failure, db.dialect),
     queued: queuedAt === null ? null : { createdAt: readTime(queuedAt), steer: Boolean(steer) },
     settled:
       settledAt === null

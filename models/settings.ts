@@ -4,6 +4,7 @@ import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
 import { findOrCreateModel, type NamedModel } from './model-rows.ts'
 import { newMessage } from './new-message.ts'
+import { readStored } from './read-row.ts'
 import type { CacheBoundary, ChatRow, ChatSettings, JsonObject, MessageRow } from './rows.ts'
 import { storableJson } from './storable.ts'
 import { insertMessages } from './turns.ts'
@@ -78,7 +79,7 @@ async function saveInstructions(
   for (const [at, row] of kept.entries()) {
     const said = instructions[at]
     const boundary = said?.cacheBoundary ? storableJson('cacheUntilHere', said.cacheBoundary) : null
-    const stored = row.boundary === null ? null : JSON.stringify(db.dialect.readJson(row.boundary))
+    const stored = row.boundary === null ? null : JSON.stringify(readStored('json', row.boundary, db.dialect))
     if (row.content === said?.content && stored === boundary) continue
     await db.write(
       `UPDATE ${db.tables.messages} SET content = $content, cache_until_here = $boundary, updated_at = ${db.dialect.now} WHERE id = $id`,

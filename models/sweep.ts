@@ -27,8 +27,13 @@ export async function dueChats(db: Database, limit: number): Promise<DueChat[]> 
   return rows.map((row) => ({
     chatId: row.id as string,
     claimToken: Number(row.claimToken),
-    queue: (row.queue as Bell | null) ?? 'complete',
+    queue: bellOf(row.queue),
   }))
+}
+
+/** A word that is no queue must not keep the other chats from being rung for. */
+function bellOf(word: unknown): Bell {
+  return word === 'runTools' || word === 'compact' ? word : 'complete'
 }
 
 /** Puts off a chat that this process can't run. Changes nothing if it was taken, or is no longer due. */

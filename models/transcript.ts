@@ -1,6 +1,8 @@
 import type { Transaction } from 'sequelize'
-import { chatColumns, messageColumns, queuedMessageColumns, readRow, selectList, toolCallColumns } from './columns.ts'
+import { chatColumns, messageColumns, queuedMessageColumns, selectList, toolCallColumns } from './columns.ts'
+import { damageOf, withDamage } from './damage.ts'
 import type { Database } from './database.ts'
+import { readRow } from './read-row.ts'
 import type { ChatRow, QueuedMessageRow, ToolCallRow, TranscriptMessage } from './rows.ts'
 
 /** A chat and what waits beside its transcript, as of one statement. */
@@ -122,7 +124,7 @@ export async function readMessages(
     const last = transcript.at(-1)
     const calls = raw.call_id === null ? [] : [readToolCall(db, raw, 'call_')]
     if (last !== undefined && last.id === raw.id) last.toolCalls.push(...calls)
-    else transcript.push({ ...readRow(messageColumns, raw, db.dialect), toolCalls: calls })
+    else transcript.push(Object.assign(readRow(messageColumns, raw, db.dialect), { toolCalls: calls }))
   }
   return transcript
 }
@@ -166,10 +168,16 @@ export async function readQueue(db: Database, chatId: string, transaction?: Tran
   return rows.map((raw) => readRow(queuedMessageColumns, raw, db.dialect))
 }
 
-/** Arguments read as an object whatever is stored. */
+/**
+ * Arguments read as an object whatever is stored. A text that is no JSON reads as what the model wrote, so that the call does not
+ * run with others. (E104)
+ */
 export function readToolCall(db: Database, raw: Record<string, unknown>, prefix = ''): ToolCallRow {
   const row = readRow(toolCallColumns, raw, db.dialect, prefix)
-  return { ...row, arguments: asObject(row.arguments) }
+  const damage = damageOf(row)
+  const text = damage.includes('arguments') ? String(raw[`${prefix}arguments`]) : null
+  const malformedArguments = row.malformedArguments ?? text
+  return withDamage({ ...row, arguments: asObject(row.arguments), malformedArguments }, damage)
 }
 
 /** Anything that is not a JSON object reads as an empty one. */

@@ -1,6 +1,7 @@
 import type { Transaction } from 'sequelize'
-import { chatColumns, readRow, selectList } from './columns.ts'
+import { chatColumns, selectList } from './columns.ts'
 import type { Database } from './database.ts'
+import { readRow } from './read-row.ts'
 import type { ChatRow } from './rows.ts'
 
 // A chat and its sub-chats, their sub-chats, and so on.

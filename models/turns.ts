@@ -1,6 +1,7 @@
 import { type Transaction, UniqueConstraintError } from 'sequelize'
 import { v7 as uuid } from 'uuid'
 import { isRefusedStatement } from '../config/refused-statement.ts'
+import { DamagedChatError } from '../src/errors.ts'
 import { holdBlobs } from './blobs.ts'
 import { cancelTurn } from './cancelling.ts'
 import { type ClaimKey, fence } from './claims.ts'
@@ -192,10 +193,25 @@ export async function insertMessages(
 ): Promise<void> {
   const rows = messages.map((message) => ({ ...message, updatedAt: message.createdAt }))
   const next = `(SELECT c.next_position FROM ${db.tables.chats} c WHERE c.id = $chatId0)`
-  await db.insert<MessageRow>(db.tables.messages, messageColumns, rows, {
-    transaction,
-    computed: { position: (at) => `${next} - ${reserved - at}` },
-  })
+  try {
+    await db.insert<MessageRow>(db.tables.messages, messageColumns, rows, {
+      transaction,
+      computed: { position: (at) => `${next} - ${reserved - at}` },
+    })
+  } catch (error) {
+    throw isTakenPosition(error) ? placesTaken(messages[0]?.chatId, error) : error
+  }
+}
+
+function isTakenPosition(error: unknown): boolean {
+  return error instanceof UniqueConstraintError && /position/.test(JSON.stringify(error.fields) + error.message)
+}
+
+function placesTaken(chatId = '', cause: unknown): DamagedChatError {
+  return new DamagedChatError(
+    `Chat ${chatId} can't take a message: its next_position is behind the positions of its messages. Set it to one more than the last.`,
+    { chatId, cause },
+  )
 }
 
 /** Returns how many there were to delete. */

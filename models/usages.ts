@@ -1,6 +1,7 @@
 import { retryConflicts } from '../config/transaction.ts'
-import { readRow, selectList, usageColumns } from './columns.ts'
+import { selectList, usageColumns } from './columns.ts'
 import type { Database } from './database.ts'
+import { readRow } from './read-row.ts'
 import type { UsageRow, UsageStatus } from './rows.ts'
 import { treeOf } from './tree.ts'
 

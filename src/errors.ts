@@ -315,6 +315,13 @@ export class ToolCallEndedError extends StateError {
 export class ClaimLostError extends StateError {
   readonly code = 'chat.claim_lost'
 }
+/** Rows of the chat hold what can't be read (a restored backup, a script), so that its turn would not be what it was meant to
+ * be; nobody runs it. (E104)
+ * @remarks Not tried again. The message names the columns: put them right, set the settings anew, or deny the call, then
+ * `threadmill retry ID`. */
+export class DamagedChatError extends StateError {
+  readonly code = 'chat.damaged'
+}
 /** The turn was cancelled by `cancel()`.
  * @remarks Nothing. An explicit `complete()` or `enqueue()` asks an unanswered turn again. */
 export class CancelledError extends StateError {

@@ -2,8 +2,9 @@ import type { ChatState } from '../../models/overview.ts'
 import type { Bell, ChatRow, Failure, Role, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
 import type { ChatLook } from '../../models/transcript.ts'
 import { openRequests, openSubChat } from '../../models/waiting.ts'
+import { damages } from '../loop/soundness.ts'
 import { isPaused, isSummary, isWaiting, openCalls } from '../loop/transcript.ts'
-import { type Advice, adviceFor } from './diagnosis-advice.ts'
+import { type Advice, adviceFor, damagedAdvice } from './diagnosis-advice.ts'
 
 /** The rows that a diagnosis rests on. */
 export interface Evidence extends Pick<ChatLook, 'claimed' | 'due' | 'queued'> {
@@ -109,6 +110,8 @@ export interface Diagnosis {
   } | null
   /** Why the turn was given up; null when it was not. */
   readonly failure: Failure | null
+  /** What of its rows can't be read, in words; empty when all of it can. (E106) */
+  readonly damage: readonly string[]
 }
 
 /** Says of rows why their chat moves or does not. Pure. */
@@ -117,7 +120,8 @@ export function diagnose(evidence: Evidence): Diagnosis {
   const state = stateOf(evidence)
   const waitsFor = openCalls(transcript).filter(isWaiting).map(waitOf)
   const last = transcript.findLast((message) => !isSummary(message))
-  const { why, advice } = adviceFor(state, evidence, waitsFor)
+  const damage = damages(chat, transcript)
+  const { why, advice } = damagedAdvice(state, damage, chat.id) ?? adviceFor(state, evidence, waitsFor)
   return {
     chatId: chat.id,
     agent: chat.agent,
@@ -140,6 +144,7 @@ export function diagnose(evidence: Evidence): Diagnosis {
     putOff: chat.putOff,
     lastMessage: last === undefined ? null : { position: last.position, role: last.role, at: last.createdAt },
     failure: chat.failure,
+    damage: damage.map(({ what }) => what),
   }
 }
 

@@ -1,5 +1,6 @@
 import type { ChatState } from '../../models/overview.ts'
 import { missingAgent } from '../loop/ending.ts'
+import { type Damage, mending, wordsOf } from '../loop/soundness.ts'
 import { hasPendingWork, openCalls } from '../loop/transcript.ts'
 import type { Evidence, WaitsFor } from './diagnose.ts'
 
@@ -7,9 +8,10 @@ import type { Evidence, WaitsFor } from './diagnose.ts'
 export interface Advice {
   /**
    * `nothing`: it is as it should be. `decide`: approve or deny calls. `answer`: answer questions of calls, or decline.
-   * `start-worker`: no process can run it. `enqueue`: nobody asked for it to be run. `retry`: it was given up.
+   * `start-worker`: no process can run it. `enqueue`: nobody asked for it to be run. `retry`: it was given up. `repair`: its rows
+   * hold what can't be read.
    */
-  readonly act: 'nothing' | 'decide' | 'answer' | 'start-worker' | 'enqueue' | 'retry'
+  readonly act: 'nothing' | 'decide' | 'answer' | 'start-worker' | 'enqueue' | 'retry' | 'repair'
   /** The same for a person, with the command where there is one. */
   readonly text: string
 }
@@ -37,6 +39,16 @@ export function adviceFor(state: ChatState, evidence: Evidence, waitsFor: readon
       return resting(evidence, waitsFor)
     default:
       return state satisfies never
+  }
+}
+
+/** Before all other advice, but for a chat that runs: nobody can run it as it is. Null where nothing keeps it. (E106) */
+export function damagedAdvice(state: ChatState, damage: readonly Damage[], chatId: string): Finding | null {
+  const stopping = damage.filter(({ stops }) => stops)
+  if (stopping.length === 0 || state === 'running') return null
+  return {
+    why: `Its rows hold what can't be read: ${wordsOf(stopping)}.`,
+    advice: { act: 'repair', text: `${mending} Then: threadmill retry --force ${chatId}` },
   }
 }
 

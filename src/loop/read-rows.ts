@@ -1,6 +1,7 @@
 import type { TranscriptMessage } from '../../models/rows.ts'
 import type { ChatLook } from '../../models/transcript.ts'
 import type { RowsPort } from './ports.ts'
+import { requireSound } from './soundness.ts'
 import type { RememberedTool } from './transcript.ts'
 
 /** What a run knows of its chat. */
@@ -11,10 +12,14 @@ export interface RunRows {
   readonly remembered: readonly RememberedTool[]
 }
 
-/** Reads the rows of a chat that was just taken: the wish first, then what it is about. */
+/**
+ * Reads the rows of a chat that was just taken: the wish first, then what it is about.
+ * @throws {DamagedChatError} for rows that can't be gone by. (E104)
+ */
 export async function readRows(rows: RowsPort, chatId: string): Promise<RunRows> {
   const look = await rows.look(chatId)
   const transcript = await rows.transcript(chatId, look.summaryThrough)
+  requireSound(look.chat, transcript)
   const remembered = look.summaryThrough === null ? [] : await rows.remembered(chatId)
   return { look, transcript, remembered }
 }

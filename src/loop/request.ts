@@ -67,13 +67,14 @@ export function toolSpecs(configuration: Configuration): ToolSpec[] {
 }
 
 function round(message: TranscriptMessage, results: ReadonlyMap<string, TranscriptMessage>): RequestMessage[] {
+  const ids = wireIds(message.toolCalls)
   const assistant: RequestMessage = {
     role: 'assistant',
     content: message.content === '' ? null : message.content,
     thinking: message.thinkingText,
     thinkingSignature: message.thinkingSignature,
     rawReasoning: message.rawReasoning,
-    toolCalls: message.toolCalls.map(requestToolCall),
+    toolCalls: message.toolCalls.map((call) => requestToolCall(call, ids)),
     ...boundary(message),
   }
   const answers = message.toolCalls.map((call): RequestMessage => {
@@ -82,7 +83,7 @@ function round(message: TranscriptMessage, results: ReadonlyMap<string, Transcri
       (result?.content ?? interruptedCall(call.name, 'its round was given up before it ended')) + editedNote(call)
     return {
       role: 'tool',
-      callId: wireId(call),
+      callId: ids.get(call) ?? call.id,
       name: call.name,
       content,
       ...(result === undefined ? {} : { ...filesOf(result), ...boundary(result) }),
@@ -97,16 +98,23 @@ function editedNote({ editedArguments }: ToolCallRow): string {
   return `\n\nA person changed the arguments of this call to: ${stringify(editedArguments)}`
 }
 
-function requestToolCall(call: ToolCallRow): RequestToolCall {
+function requestToolCall(call: ToolCallRow, ids: ReadonlyMap<ToolCallRow, string>): RequestToolCall {
   return {
-    id: wireId(call),
+    id: ids.get(call) ?? call.id,
     name: call.name,
     argumentsText: call.malformedArguments ?? JSON.stringify(call.arguments),
     thoughtSignature: call.thoughtSignature,
   }
 }
 
-/** What the provider knows the call by. */
-function wireId(call: ToolCallRow): string {
-  return call.providerCallId ?? call.toolCallId
+/** What the provider knows each call by. Of damaged rows two can have one id, which no provider takes within a round. (E105) */
+function wireIds(calls: readonly ToolCallRow[]): ReadonlyMap<ToolCallRow, string> {
+  const ids = new Map<ToolCallRow, string>()
+  const taken = new Set<string>()
+  for (const call of calls) {
+    const known = [call.providerCallId, call.toolCallId].find((id) => id !== null && id !== '' && !taken.has(id))
+    ids.set(call, known ?? call.id)
+    taken.add(known ?? call.id)
+  }
+  return ids
 }
