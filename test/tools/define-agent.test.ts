@@ -125,6 +125,7 @@ describe('defineAgent', () => {
       retries: -1,
       prices: { input: -1, output: 1, ouput: 2 },
       timeoutMs: Number.POSITIVE_INFINITY,
+      maxAnswerBytes: 9 * 1024 * 1024,
       tools: [{}],
       client: {},
       modle: 'x',
@@ -145,6 +146,7 @@ describe('defineAgent', () => {
           'retries',
           'prices.input',
           'timeoutMs',
+          'maxAnswerBytes',
           'client',
         ].every((option) => message.includes(`${option} must`)),
       )
