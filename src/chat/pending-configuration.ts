@@ -31,6 +31,7 @@ import {
   unchanged,
   withoutModel,
 } from './pending-changes.ts'
+import { isName, isToolOrName } from './pending-names.ts'
 
 /** System messages of one object alone: behind the stored ones, or in place of them. */
 type OwnInstructions = NonNullable<Caller['instructions']>
@@ -309,14 +310,4 @@ export class PendingConfiguration {
   #bad(message: string): ArgumentError {
     return new ArgumentError(`${message} (chat ${this.#chatId}).`, { chatId: this.#chatId })
   }
-}
-
-function isName(value: unknown): value is string {
-  return typeof value === 'string' && value !== '' && value.length <= 255 && whyUnstorable(value) === null
-}
-
-function isToolOrName(tool: unknown): boolean {
-  if (typeof tool === 'string') return true
-  const { name, execute, validate } = (tool ?? {}) as Partial<Record<keyof Tool, unknown>>
-  return typeof name === 'string' && typeof execute === 'function' && typeof validate === 'function'
 }
