@@ -54,7 +54,7 @@ export interface Database {
 }
 
 /** Most values of one statement. SQLite takes 32,766, MySQL twice as many; Sequelize reads many in the square of their number. */
-const MAX_VALUES = 5_000
+const MAX_VALUES = 1_000
 
 /** How statements are sent; the default suits a Sequelize that Threadmill opened. */
 export interface Manner {
