@@ -1,4 +1,4 @@
-import { elapsedMs, type Moment, moment, momentBefore } from './elapsed.ts'
+import { type Clocks, elapsedMs, type Moment, moment, momentBefore, realClocks } from './elapsed.ts'
 
 /** The statements that renewal needs; each moves one row. */
 export interface RenewalRows {
@@ -34,16 +34,18 @@ export class Renewal {
   readonly #rows: RenewalRows
   readonly #times: RenewalTimes
   readonly #report: RenewalReport
+  readonly #clocks: Clocks
 
-  constructor(rows: RenewalRows, times: RenewalTimes, report: RenewalReport) {
+  constructor(rows: RenewalRows, times: RenewalTimes, report: RenewalReport, clocks: Clocks = realClocks) {
     this.#rows = rows
     this.#times = times
     this.#report = report
+    this.#clocks = clocks
   }
 
   /** `elapsed`: ms since the take was begun. */
   hold(claimId: string, chatId: string, elapsed: number): void {
-    this.#held.set(claimId, { chatId, calls: new Set(), last: momentBefore(elapsed), busy: false })
+    this.#held.set(claimId, { chatId, calls: new Set(), last: momentBefore(elapsed, this.#clocks), busy: false })
   }
 
   drop(claimId: string): void {
@@ -60,7 +62,7 @@ export class Renewal {
 
   /** Renews whatever is due. Resolves when all that it began has ended. */
   async tick(): Promise<void> {
-    const due = [...this.#held].filter(([, held]) => elapsedMs(held.last) >= this.#times.renewMs)
+    const due = [...this.#held].filter(([, held]) => elapsedMs(held.last, this.#clocks) >= this.#times.renewMs)
     // A statement that never comes back must not keep a claim from being given up in time.
     for (const [claimId, held] of due) if (held.busy && this.#isSpent(held)) this.#lose(claimId)
     const idle = due.filter(([, held]) => !held.busy)
@@ -69,8 +71,8 @@ export class Renewal {
 
   async #renew(claimId: string, held: Held): Promise<void> {
     held.busy = true
-    const begun = moment()
-    const gap = elapsedMs(held.last)
+    const begun = moment(this.#clocks)
+    const gap = elapsedMs(held.last, this.#clocks)
     try {
       // Calls first: the chat's claim must outlive them.
       await Promise.all([...held.calls].map((callId) => this.#rows.renewToolCall(callId, claimId)))
@@ -78,7 +80,7 @@ export class Renewal {
       if (!this.#held.has(claimId)) return
       if (!kept) return this.#lose(claimId)
       held.last = begun
-      this.#report.renewed(claimId, elapsedMs(begun), gap)
+      this.#report.renewed(claimId, elapsedMs(begun, this.#clocks), gap)
     } catch {
       // Tried again at the next tick for as long as the claim can still be good.
       if (this.#held.has(claimId) && this.#isSpent(held)) this.#lose(claimId)
@@ -89,7 +91,7 @@ export class Renewal {
 
   /** Whether too little of the claim is left to count on it. */
   #isSpent(held: Held): boolean {
-    return elapsedMs(held.last) >= this.#times.ttlMs - this.#times.marginMs
+    return elapsedMs(held.last, this.#clocks) >= this.#times.ttlMs - this.#times.marginMs
   }
 
   #lose(claimId: string): void {

@@ -103,7 +103,8 @@ export async function cancelTasks(run: RunContext, calls: readonly ToolCallRow[]
     const cancel = run.configuration.tools.get(call.name)?.cancelTask
     if (task === undefined || !cancel) continue
     const context = { toolCall: call, chat: chatOf(run), idempotencyKey: call.id }
-    const limits = { signal: run.claim.signal, timeoutMs: cancelLimitMs, chatId: run.chat.id }
+    const { timers } = run.ports.clock
+    const limits = { signal: run.claim.signal, timers, timeoutMs: cancelLimitMs, chatId: run.chat.id }
     const ended = await withinLimits(
       (signal) => cancel({ id: task.id, data: task.data }, { ...context, signal }),
       limits,

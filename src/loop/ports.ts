@@ -17,6 +17,7 @@ import type { NewUsage, UsageClosing } from '../../models/usages.ts'
 import type { SubChatOutcome } from '../../models/waiting.ts'
 import type { AttachmentSource, LoadedAttachment } from '../attachments/source.ts'
 import type { LiveEvent } from '../events/event.ts'
+import type { ToolTimers } from '../tools/limit.ts'
 
 // Everything outside itself that the loop touches. The real parts stand behind these in a running system; a simulator
 // can stand behind all of them.
@@ -116,4 +117,6 @@ export interface ClockPort {
   /** Rejects with the signal's reason when it is aborted. */
   wait(ms: number, signal: AbortSignal): Promise<void>
   newId(): string
+  /** What the time limits of tools run on. */
+  readonly timers: ToolTimers
 }

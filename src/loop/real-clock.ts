@@ -14,4 +14,8 @@ export const realClock: ClockPort = {
     }
   },
   newId: () => uuid(),
+  timers: {
+    setTimeout: (callback, ms) => setTimeout(callback, ms),
+    clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
+  },
 }

@@ -172,7 +172,7 @@ async function hookedExecution(
     now: () => run.ports.clock.now(),
   }
   const result = await executeObserved(run, call, () =>
-    executeTool(tool, { ...call, claimedBy: run.claim.claimId }, context, { signal }),
+    executeTool(tool, { ...call, claimedBy: run.claim.claimId }, context, { signal, timers: run.ports.clock.timers }),
   ).finally(() => files.close())
   try {
     await reports.told()

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { diskStore } from '../../../src/attachments/store.ts'
 import { BadRequestError } from '../../../src/errors.ts'
 import { defineAgent, defineTool, ServerError, ToolError } from '../../../src/index.ts'
+import { realClock } from '../../../src/loop/real-clock.ts'
 import type { LoopPorts } from '../../../src/loop/run-context.ts'
 import { renderRequest } from '../../../src/providers/chat-completions/render.ts'
 import type { Answer, AnswerToolCall, ModelClient, ModelRequest } from '../../../src/providers/provider.ts'
@@ -61,6 +62,7 @@ export class Stage {
         random: () => 0.5,
         wait: async (_ms, signal) => signal.throwIfAborted(),
         newId: () => this.newId('id'),
+        timers: realClock.timers,
       },
       observe() {},
       within: (_step, work) => work(() => {}),
