@@ -1,62 +1,21 @@
-import type { TakeFor } from '../../models/claims.ts'
+import type { ClaimKey, Release, TakeFor, TakeOptions, Untaken, WishAfter } from '../../models/claims.ts'
 import type { ChatRow } from '../../models/rows.ts'
-import type { ClaimsPort, HeldClaim } from '../../src/loop/ports.ts'
+import type { DueChat } from '../../models/sweep.ts'
+import { earliest, live, tryAgain, wakeUp } from './fence.ts'
 import { isClaimed, type MemoryTables } from './tables.ts'
 
-/** Far beyond any run: what lives in one process can't outlive it. */
-const forever = new Date(8_640_000_000_000_000)
+// The statements of `models/claims.ts`, and the query of the sweeper.
 
-/** Claims of chats that live in this process alone: they can be contended, and are never lost. */
-export class MemoryClaims implements ClaimsPort {
-  readonly #tables: MemoryTables
-  readonly #watching = new Map<string, Set<() => void>>()
-  readonly #newId: () => string
-
-  constructor(tables: MemoryTables, newId: () => string) {
-    this.#tables = tables
-    this.#newId = newId
-  }
-
-  async take(chatId: string, reason: TakeFor): ReturnType<ClaimsPort['take']> {
-    const tables = this.#tables
-    const chat = tables.chat(chatId)
-    const now = tables.now()
-    const claimed = isClaimed(chat, now.getTime())
-    if (claimed || !isWanted(chat, reason, now)) {
-      const dueForMs = chat.wantedAt === null ? null : now.getTime() - chat.wantedAt.getTime()
-      const { agent, putOff } = chat
-      const untaken = { agent, putOff, claimed, dueForMs, compactDue: tables.look(chatId).compactDue }
-      return { kind: 'refused', untaken }
-    }
-    const claimId = this.#newId()
-    Object.assign(chat, { claimedBy: claimId, claimedUntil: forever, claimToken: chat.claimToken + 1 })
-    count(chat, reason, now)
-    return { kind: 'held', claim: this.#held(chatId, claimId) }
-  }
-
-  /** Tells the run of a chat, if there is one, that its turn was cancelled. */
-  cancelled(chatId: string): void {
-    for (const tell of this.#watching.get(chatId) ?? []) tell()
-  }
-
-  #held(chatId: string, claimId: string): HeldClaim {
-    const { signal } = new AbortController()
-    return {
-      chatId,
-      claimId,
-      signal,
-      watchCancel: (onCancel) => {
-        const watching = this.#watching.get(chatId) ?? new Set()
-        this.#watching.set(chatId, watching.add(onCancel))
-        return () => watching.delete(onCancel)
-      },
-      requireTime: () => {},
-      keepToolCall: () => () => {},
-      end: async () => {
-        this.#watching.delete(chatId)
-      },
-    }
-  }
+export function takeChat(tables: MemoryTables, options: TakeOptions): boolean {
+  const { chatId, claimId, ttlMs, reason, agents } = options
+  const chat = tables.chats.get(chatId)
+  const now = tables.now()
+  if (chat === undefined || isClaimed(chat, now.getTime()) || !isWanted(chat, reason, now)) return false
+  if (chat.agent !== null && !agents.includes(chat.agent)) return false
+  const claimedUntil = new Date(now.getTime() + ttlMs)
+  Object.assign(chat, { claimedBy: claimId, claimedUntil, claimToken: chat.claimToken + 1, updatedAt: now })
+  count(chat, reason, now)
+  return true
 }
 
 function isWanted(chat: ChatRow, reason: TakeFor, now: Date): boolean {
@@ -70,13 +29,11 @@ function count(chat: ChatRow, reason: TakeFor, now: Date): void {
     case 'verb':
       Object.assign(chat, { wantedQueue: null, attempts: chat.attempts + 1 })
       return
-    case 'complete': {
-      const again = chat.failure !== null || chat.cancelledTurn === chat.turn
-      if (again) Object.assign(chat, { rounds: 0, compactions: 0, endedTurn: null })
-      Object.assign(chat, { failure: null, cancelledTurn: null, wantedQueue: null, attempts: 1 })
-      want(chat, now)
+    case 'complete':
+      Object.assign(chat, { wantedQueue: null, attempts: 1 })
+      tryAgain(chat)
+      wakeUp(chat, now)
       return
-    }
     case 'compact-job':
       chat.compactAttempts++
       return
@@ -87,8 +44,84 @@ function count(chat: ChatRow, reason: TakeFor, now: Date): void {
   }
 }
 
-/** A wish for now: the earliest due time wins. */
-export function want(chat: ChatRow, now: Date): void {
-  if (chat.wantedAt === null || chat.wantedAt > now) chat.wantedAt = now
-  chat.wantedSeq++
+export function readUntaken(tables: MemoryTables, chatId: string): Untaken | null {
+  const chat = tables.chats.get(chatId)
+  if (chat === undefined) return null
+  const { agent, putOff } = chat
+  const { claimed, dueForMs, compactDue } = tables.look(chatId)
+  return { agent, putOff, claimed, dueForMs, compactDue }
+}
+
+/** A lapsed claim is never revived. */
+export function renewChatClaim(tables: MemoryTables, key: ClaimKey, ttlMs: number): boolean {
+  const chat = live(tables, key)
+  if (chat === null) return false
+  chat.claimedUntil = new Date(tables.now().getTime() + ttlMs)
+  return true
+}
+
+export function renewToolCallClaim(tables: MemoryTables, callId: string, claimId: string, ttlMs: number): void {
+  const call = tables.toolCall(callId)
+  const now = tables.now()
+  if (call === null || call.resultId !== null || call.claimedBy !== claimId) return
+  if (call.claimedUntil !== null && call.claimedUntil > now) call.claimedUntil = new Date(now.getTime() + ttlMs)
+}
+
+export function releaseChat(tables: MemoryTables, release: Release): boolean {
+  const { seen, wish, parked, failure, turnEnded } = release
+  const chat = live(tables, release)
+  if (chat === null) return false
+  const now = tables.now()
+  const wanted = chat.wantedSeq !== seen
+  if (wish.kind !== 'later') chat.attempts = 0
+  chat.putOff = wish.kind === 'put-off' ? chat.putOff + 1 : 0
+  if (!wanted) chat.wantedAt = dueAfter(chat, wish, now)
+  if (wish.kind === 'none' && !wanted) chat.cancelTurn = null
+  chat.failure = wanted ? null : failure
+  if (turnEnded && (failure === null || !wanted)) chat.endedTurn = chat.turn
+  chat.wantedQueue = wish.kind === 'now' ? wish.queue : null
+  Object.assign(chat, { claimedBy: null, claimedUntil: null, parked, updatedAt: now })
+  return true
+}
+
+function dueAfter(chat: ChatRow, wish: WishAfter, now: Date): Date | null {
+  switch (wish.kind) {
+    case 'none':
+      return null
+    case 'now':
+      return earliest(chat.wantedAt, now)
+    case 'later':
+    case 'look-again':
+    case 'put-off':
+      return new Date(now.getTime() + wish.delayMs)
+    default:
+      return wish satisfies never
+  }
+}
+
+export function cancelledAmong(tables: MemoryTables, chatIds: readonly string[]): string[] {
+  return chatIds.filter((id) => {
+    const chat = tables.chats.get(id)
+    return chat !== undefined && chat.cancelTurn === chat.turn
+  })
+}
+
+export function dueChats(tables: MemoryTables, limit: number): DueChat[] {
+  const now = tables.now()
+  const free = [...tables.chats.values()].filter((chat) => !isClaimed(chat, now.getTime()))
+  const due = (of: 'wantedAt' | 'compactAt') =>
+    free
+      .filter((chat) => (chat[of]?.getTime() ?? Number.POSITIVE_INFINITY) <= now.getTime())
+      .toSorted((one, other) => (one[of]?.getTime() ?? 0) - (other[of]?.getTime() ?? 0))
+  const wanted = due('wantedAt').filter((chat) => chat.failure === null)
+  return [
+    ...wanted.slice(0, limit).map((chat) => dueChat(chat, chat.wantedQueue ?? 'complete')),
+    ...due('compactAt')
+      .slice(0, limit)
+      .map((chat) => dueChat(chat, 'compact')),
+  ]
+}
+
+function dueChat({ id: chatId, claimToken }: ChatRow, queue: DueChat['queue']): DueChat {
+  return { chatId, claimToken, queue }
 }

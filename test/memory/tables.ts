@@ -1,8 +1,10 @@
 import { chatNotFound } from '../../models/claims.ts'
 import type {
   ChatRow,
+  DecisionRow,
   MessageRow,
   QueuedMessageRow,
+  ReceiptRow,
   ToolCallRow,
   TranscriptMessage,
   UsageRow,
@@ -19,14 +21,18 @@ export class MemoryTables {
   readonly chats = new Map<string, ChatRow>()
   readonly queuedMessages: QueuedMessageRow[] = []
   readonly usages: UsageRow[] = []
+  readonly receipts: ReceiptRow[] = []
+  readonly decisions: DecisionRow[] = []
   readonly #messages = new Map<string, MessageRow[]>()
   readonly #toolCalls = new Map<string, ToolCallRow[]>()
   readonly #now: () => Date
 
+  /** @param now the database's clock. */
   constructor(now: () => Date) {
     this.#now = now
   }
 
+  /** The database's clock. */
   now(): Date {
     return this.#now()
   }
@@ -38,7 +44,7 @@ export class MemoryTables {
     return chat
   }
 
-  addChat(chat: Pick<ChatRow, 'id' | 'agent' | 'model' | 'provider' | 'owner' | 'settings'>): void {
+  addChat(chat: Partial<ChatRow> & Pick<ChatRow, 'id' | 'agent'>): void {
     const now = this.now()
     this.chats.set(chat.id, { ...emptyChat, ...chat, createdAt: now, updatedAt: now })
   }
@@ -62,6 +68,17 @@ export class MemoryTables {
     return null
   }
 
+  /** A call of a chat by the id of its row or by its public one. */
+  findToolCall(chatId: string, call: string): ToolCallRow | null {
+    return this.toolCalls(chatId).find(({ id, toolCallId }) => id === call || toolCallId === call) ?? null
+  }
+
+  /** Whether some call of some chat has that public id. */
+  isTaken(toolCallId: string): boolean {
+    for (const calls of this.#toolCalls.values()) if (calls.some((call) => call.toolCallId === toolCallId)) return true
+    return false
+  }
+
   /** Puts messages at the end of a chat. */
   append(chatId: string, messages: readonly NewMessage[], toolCalls: readonly ToolCallRow[] = []): void {
     const chat = this.chat(chatId)
@@ -69,6 +86,16 @@ export class MemoryTables {
       this.messages(chatId).push({ ...message, position: chat.nextPosition++, updatedAt: message.createdAt })
     }
     this.toolCalls(chatId).push(...toolCalls.map((call) => ({ ...call })))
+  }
+
+  /** Keeps what was decided about a call. */
+  audit(
+    call: Pick<ToolCallRow, 'id' | 'chatId'>,
+    decision: Pick<DecisionRow, 'action'> & Partial<Omit<DecisionRow, 'id' | 'chatId' | 'toolCallId'>>,
+  ): void {
+    const nothing = { decidedBy: null, reason: null, requestKey: null, value: null }
+    const of = { id: `decision-${this.decisions.length}`, chatId: call.chatId, toolCallId: call.id }
+    this.decisions.push({ ...nothing, ...of, createdAt: this.now(), ...decision })
   }
 
   queue(chatId: string): QueuedMessageRow[] {
@@ -97,7 +124,7 @@ export class MemoryTables {
     const now = this.now().getTime()
     const queued = this.queue(chatId)
     const usages = this.usages.filter((usage) => usage.chatId === chatId)
-    const asked = usages.findLast((usage) => usage.operation === 'chat')
+    const asked = newest(usages.filter((usage) => usage.operation === 'chat'))
     const isStored = (id: string | null) => this.messages(chatId).some((message) => message.id === id)
     const summaries = this.messages(chatId).flatMap(({ summaryThrough }) => summaryThrough ?? [])
     return {
@@ -108,7 +135,7 @@ export class MemoryTables {
       queued: { steering: queued.filter((row) => row.steer).length, total: queued.length },
       orphanedUsages: usages.filter(({ status, claimToken }) => status === 'pending' && claimToken < chat.claimToken)
         .length,
-      draft: asked === undefined || asked.messageId !== null || isStored(asked.answerId) ? null : asked.answerId,
+      draft: asked === null || asked.messageId !== null || isStored(asked.answerId) ? null : asked.answerId,
       compactDue: chat.compactAt !== null && chat.compactAt.getTime() <= now,
       summaryThrough: summaries.length === 0 ? null : Math.max(...summaries),
     }
@@ -118,6 +145,11 @@ export class MemoryTables {
 /** Whether a process holds the chat at that time, in ms. */
 export function isClaimed(chat: ChatRow, now: number): boolean {
   return chat.claimedUntil !== null && chat.claimedUntil.getTime() > now
+}
+
+/** The entry with the last id: the order of ids is that of the attempts. */
+export function newest(usages: readonly UsageRow[]): UsageRow | null {
+  return usages.reduce<UsageRow | null>((last, usage) => (last === null || usage.id > last.id ? usage : last), null)
 }
 
 function isRecent({ position, role, summaryThrough }: MessageRow, through: number): boolean {

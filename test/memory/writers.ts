@@ -1,80 +1,124 @@
-import type { DecisionOutcome } from '../../models/decisions.ts'
 import { userMessage } from '../../models/new-message.ts'
-import type { Approval, QueuedMessageRow } from '../../models/rows.ts'
-import type { Staged } from '../../models/staging.ts'
-import { PendingToolCallsError } from '../../src/errors.ts'
-import { openCalls } from '../../src/loop/transcript.ts'
-import { type MemoryClaims, want } from './claims.ts'
+import { isOwner, ownerKey } from '../../models/owner.ts'
+import type { Posting } from '../../models/posting.ts'
+import type { Queueing, Unqueued } from '../../models/queue.ts'
+import type { Bell, ChatRow, QueuedMessageRow } from '../../models/rows.ts'
+import type { PendingSettings } from '../../models/settings.ts'
+import { type OpenCall, openRound, type Staged, type Staging } from '../../models/staging.ts'
+import { ChatRunningError } from '../../src/errors.ts'
+import { cancelTurn } from './cancelling.ts'
+import { earliest, tryAgain, wakeUp } from './fence.ts'
+import { savePending } from './settings.ts'
 import { isClaimed, type MemoryTables } from './tables.ts'
 
-// What applications write without holding the chat, in the words of `models/`.
+// What applications write without holding the chat: `models/{staging,posting,queue,wishes,receipts}.ts` in the same words.
 
-/** Adds a user message behind everything queued, and starts a turn; while the chat is run it is queued. */
-export function stage(tables: MemoryTables, chatId: string, { id, content }: { id: string; content: string }): Staged {
-  const chat = tables.chat(chatId)
+/** @throws {PendingToolCallsError} */
+export function stageMessage(tables: MemoryTables, staging: Staging): Staged {
+  const chat = tables.chat(staging.chatId)
   if (isClaimed(chat, tables.now().getTime())) {
-    return { kind: 'queued', queued: enqueue(tables, chatId, { id, content, steer: false }) }
+    return queueInstead(tables, chat, staging, { steer: false, owner: null, wake: true })
   }
-  const open = openCalls(tables.transcript(chatId, null))
-  if (open.length > 0) {
-    const calls = open.map((call) => `${call.name} (${call.toolCallId})`).join(', ')
-    throw new PendingToolCallsError(`Chat ${chatId} waits for tool calls without a result: ${calls}.`, { chatId })
-  }
-  const drained = tables.queue(chatId)
-  Object.assign(chat, { turn: chat.turn + 1, rounds: 0, compactions: 0 })
-  Object.assign(chat, { failure: null, cancelledTurn: null, cancelTurn: null })
-  tables.unqueue(drained.map((row) => row.id))
-  const taken = drained.map((row) => userMessage(chatId, row.id, row))
-  tables.append(chatId, [...taken, userMessage(chatId, id, { content, attachments: null })])
-  return { kind: 'staged', drained, at: tables.now() }
+  const open = openRoundOf(tables, chat.id)
+  if (open.length > 0) throw openRound(chat.id, open)
+  return stageNow(tables, chat, staging)
 }
 
-/** Puts a message in the queue, and wants the chat run. */
-export function enqueue(
-  tables: MemoryTables,
-  chatId: string,
-  message: Pick<QueuedMessageRow, 'id' | 'content' | 'steer'>,
-): QueuedMessageRow {
-  const chat = tables.chat(chatId)
-  chat.failure = null
-  want(chat, tables.now())
-  const row = {
-    ...message,
-    chatId,
-    position: chat.nextQueuePosition++,
-    owner: null,
-    attachments: null,
-    ownerKey: null,
-    createdAt: tables.now(),
-  }
-  tables.queuedMessages.push(row)
-  return row
-}
-
-/** Records a decision about a call, unless it is answered or being executed. */
-export function decideCall(
-  tables: MemoryTables,
-  chatId: string,
-  { id, approval }: { id: string; approval: Exclude<Approval, 'pending'> },
-): DecisionOutcome {
-  const chat = tables.chat(chatId)
-  const call = tables.toolCalls(chatId).find((row) => row.id === id)
-  if (call === undefined) return 'unknown'
-  if (call.resultId !== null) return 'answered'
-  const now = tables.now().getTime()
-  if (call.claimedBy !== null && call.claimedBy === chat.claimedBy && isClaimed(chat, now)) return 'running'
-  call.approval = approval
-  want(chat, tables.now())
-  return 'recorded'
-}
-
-/** Cancels the running, wanted or parked turn. False = there is nothing to cancel. */
-export function cancel(tables: MemoryTables, claims: MemoryClaims, chatId: string): boolean {
+/** @throws {ChatRunningError} {PendingToolCallsError} */
+export function postMessage(tables: MemoryTables, posting: Posting): Staged {
+  const { chatId, whileRunning, owner, want } = posting
   const chat = tables.chat(chatId)
   const claimed = isClaimed(chat, tables.now().getTime())
-  if (chat.wantedAt === null && chat.compactAt === null && !claimed && !chat.parked) return false
-  want(chat, tables.now())
-  Object.assign(chat, { cancelTurn: chat.turn, cancelSeq: chat.wantedSeq, compactAttempts: 0, compactAt: null })
-  claims.cancelled(chatId)
-  return true
+  const open = openRoundOf(tables, chatId)
+  if (!claimed && open.length === 0) return stageNow(tables, chat, posting)
+  if (whileRunning === 'reject') {
+    throw claimed ? new ChatRunningError(`Chat ${chatId} is being run.`, { chatId }) : openRound(chatId, open)
+  }
+  if (whileRunning === 'interrupt' && cancelTurn(tables, chatId, null).length === 0) {
+    wakeUp(chat, tables.now())
+    cancelTurn(tables, chatId, null)
+  }
+  return queueInstead(tables, chat, posting, { steer: whileRunning === 'steer', owner, wake: want })
+}
+
+function queueInstead(
+  tables: MemoryTables,
+  chat: ChatRow,
+  { message, pending }: Pick<Staging, 'message' | 'pending'>,
+  how: Pick<Queueing, 'steer' | 'owner' | 'wake'>,
+): Staged {
+  const queued = enqueueMessage(tables, { chatId: chat.id, ...message, ...how })
+  savePending(tables, chat, pending)
+  return { kind: 'queued', queued }
+}
+
+function stageNow(tables: MemoryTables, chat: ChatRow, staging: Staging): Staged {
+  savePending(tables, chat, staging.pending)
+  const now = tables.now()
+  const drained = tables.queue(chat.id)
+  Object.assign(chat, { turn: chat.turn + 1, rounds: 0, compactions: 0, failure: null, updatedAt: now })
+  Object.assign(chat, { cancelledTurn: null, cancelTurn: null })
+  if (staging.want) wakeUp(chat, now)
+  const message = { ...userMessage(chat.id, staging.message.id, staging.message), createdAt: now }
+  const taken = drained.map(staging.toMessage)
+  tables.append(chat.id, [...taken, message])
+  tables.unqueue(drained.map((row) => row.id))
+  noteDelivered(tables, drained, taken)
+  return { kind: 'staged', drained, at: message.createdAt }
+}
+
+/** The calls without a result of the last answer, whatever it says. */
+function openRoundOf(tables: MemoryTables, chatId: string): OpenCall[] {
+  const last = tables
+    .messages(chatId)
+    .findLast(({ role, summaryThrough }) => role !== 'system' && role !== 'tool' && summaryThrough === null)
+  return tables.toolCalls(chatId).filter((call) => call.messageId === last?.id && call.resultId === null)
+}
+
+export function enqueueMessage(tables: MemoryTables, queueing: Queueing): QueuedMessageRow {
+  const { chatId, id, content, attachments, steer, owner, wake } = queueing
+  const chat = tables.chat(chatId)
+  const now = tables.now()
+  const key = isOwner(owner) ? ownerKey(owner) : null
+  const position = chat.nextQueuePosition++
+  wakeUp(chat, now, wake)
+  Object.assign(chat, { failure: null, updatedAt: now })
+  const row = { id, chatId, position, content, attachments, steer, owner, ownerKey: key, createdAt: now }
+  tables.queuedMessages.push(row)
+  return { ...row }
+}
+
+export function unqueueMessage(tables: MemoryTables, chatId: string, id: string): Unqueued {
+  const row = tables.queue(tables.chat(chatId).id).find((queued) => queued.id === id)
+  if (row === undefined || !tables.unqueue([id])) return { removed: false, files: [] }
+  const left = { id, chatId, messageId: null, queuedAt: row.createdAt, settledAt: tables.now() }
+  tables.receipts.push({ ...left, status: 'unqueued' })
+  return { removed: true, files: row.attachments ?? [] }
+}
+
+export function wantChat(
+  tables: MemoryTables,
+  chatId: string,
+  { delayMs, pending, queue }: { readonly delayMs: number; readonly pending: PendingSettings; readonly queue: Bell },
+): void {
+  const chat = tables.chat(chatId)
+  const now = tables.now()
+  savePending(tables, chat, pending)
+  tryAgain(chat)
+  chat.wantedAt = earliest(chat.wantedAt, new Date(now.getTime() + delayMs))
+  Object.assign(chat, { wantedSeq: chat.wantedSeq + 1, wantedQueue: queue, updatedAt: now })
+}
+
+/** Keeps which messages of the transcript queued ones became. */
+export function noteDelivered(
+  tables: MemoryTables,
+  queued: readonly QueuedMessageRow[],
+  messages: readonly { readonly id: string; readonly createdAt: Date }[],
+): void {
+  for (const [at, { id, chatId, createdAt: queuedAt }] of queued.entries()) {
+    const message = messages[at]
+    if (message === undefined) continue
+    const settled = { messageId: message.id, settledAt: message.createdAt }
+    tables.receipts.push({ id, chatId, status: 'delivered', queuedAt, ...settled })
+  }
 }

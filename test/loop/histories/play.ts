@@ -1,8 +1,13 @@
+import { userMessage } from '../../../models/new-message.ts'
+import type { QueuedMessageRow } from '../../../models/rows.ts'
 import { ThreadmillError } from '../../../src/errors.ts'
 import { run } from '../../../src/loop/run.ts'
 import type { RunOrder } from '../../../src/loop/run-context.ts'
 import { openCalls } from '../../../src/loop/transcript.ts'
-import { cancel, decideCall, enqueue, stage } from '../../memory/writers.ts'
+import { cancelTurn } from '../../memory/cancelling.ts'
+import { decide } from '../../memory/decisions.ts'
+import type { MemoryTables } from '../../memory/tables.ts'
+import { enqueueMessage, stageMessage } from '../../memory/writers.ts'
 import { checkAsks, checkEnd, checkMove } from './checks.ts'
 import type { Act, Event, History } from './history.ts'
 import { chatId, Stage } from './stage.ts'
@@ -34,7 +39,9 @@ async function happen(played: Stage, event: Event, accepted: Set<string>): Promi
     case 'ask': {
       const id = played.newId('asked')
       if (openCalls(played.tables.transcript(chatId, null)).length > 0) return
-      stage(played.tables, chatId, { id, content: id })
+      const message = { id, content: id, attachments: null }
+      const toMessage = (queued: QueuedMessageRow) => userMessage(chatId, queued.id, queued)
+      stageMessage(played.tables, { chatId, message, want: false, pending: {}, toMessage })
       accepted.add(id)
       return
     }
@@ -52,7 +59,8 @@ function act_(played: Stage, act: Act, accepted: Set<string>): void {
   switch (act.kind) {
     case 'queue': {
       const id = played.newId('queued')
-      enqueue(tables, chatId, { id, content: id, steer: act.steer })
+      const message = { id, content: id, attachments: null, owner: null }
+      enqueueMessage(tables, { chatId, ...message, steer: act.steer, wake: true })
       accepted.add(id)
       return
     }
@@ -67,15 +75,20 @@ function act_(played: Stage, act: Act, accepted: Set<string>): void {
       const call = open[act.pick % Math.max(1, open.length)]
       // Someone who lets a call run that no process has the tool of waits for one that has.
       const impossible = call?.name === 'unknown' && act.approval !== 'denied'
-      if (call !== undefined && !impossible) decideCall(tables, chatId, { id: call.id, approval: act.approval })
+      if (call !== undefined && !impossible) decideCall(tables, call.id, act.approval)
       return
     }
     case 'cancel':
-      cancel(tables, claims, chatId)
+      if (cancelTurn(tables, chatId, null).length > 0) claims.cancelled(chatId)
       return
     default:
       act satisfies never
   }
+}
+
+function decideCall(tables: MemoryTables, call: string, approval: 'approved' | 'remembered' | 'denied'): void {
+  const bound = { ifUndecided: false, arguments: null, argumentsHash: null }
+  decide(tables, { chatId, call, approval, by: null, reason: null, wake: true, ...bound })
 }
 
 /** Runs, and takes what a run may end with: an error of the library's own, or that of a tool. */
@@ -93,7 +106,7 @@ async function settle(played: Stage): Promise<void> {
   // A history can hold its chat up so often and no more.
   for (let times = 0; times < 60; times++) {
     const waiting = openCalls(tables.transcript(chatId, null)).filter((call) => call.approval === 'pending')
-    for (const { id } of waiting) decideCall(tables, chatId, { id, approval: 'approved' })
+    for (const { id } of waiting) decideCall(tables, id, 'approved')
     const before = marks(played)
     await drive(played, { chatId, verb: 'complete', by: 'caller' })
     const { chat } = await ports.rows.look(chatId)

@@ -7,17 +7,20 @@ import type { LoopPorts } from '../../../src/loop/run-context.ts'
 import { renderRequest } from '../../../src/providers/chat-completions/render.ts'
 import type { Answer, AnswerToolCall, ModelClient, ModelRequest } from '../../../src/providers/provider.ts'
 import { effectiveSettings } from '../../../src/tools/settings.ts'
-import { MemoryClaims } from '../../memory/claims.ts'
+import { MemoryClaims } from '../../memory/held-claims.ts'
 import { memoryRows } from '../../memory/rows.ts'
 import { MemoryTables } from '../../memory/tables.ts'
 import type { Act, CallKind, History } from './history.ts'
 
 export const chatId = 'chat'
 
+/** In ms of the stage's clock, which moves by one at each look: beyond any history. */
+const ttlMs = 1_000_000_000
+
 /** A chat in memory whose model, tools and people do what a history says, and what was seen of it. */
 export class Stage {
   readonly tables = new MemoryTables(() => new Date(++this.#ms))
-  readonly claims = new MemoryClaims(this.tables, () => this.newId('claim'))
+  readonly claims = new MemoryClaims(this.tables, ttlMs, () => this.newId('claim'))
   readonly ports: LoopPorts
   /** The bodies that the provider was sent. */
   readonly requests: unknown[] = []
@@ -32,12 +35,12 @@ export class Stage {
   constructor(history: History, perform: (stage: Stage, act: Act) => void) {
     this.#history = history
     this.#perform = perform
-    this.tables.addChat({ id: chatId, agent: null, model: null, provider: null, owner: null, settings: {} })
+    this.tables.addChat({ id: chatId, agent: null })
     this.ports = this.#portsOf()
   }
 
   newId(of: string): string {
-    return `${of}-${++this.#ids}`
+    return `${of}-${String(++this.#ids).padStart(6, '0')}`
   }
 
   #portsOf(): LoopPorts {
@@ -53,7 +56,7 @@ export class Stage {
     const tools = new Map(agent.tools.map((tool) => [tool.name, tool]))
     return {
       claims: this.claims,
-      rows: memoryRows(this.tables),
+      rows: memoryRows(this.tables, ttlMs),
       bell: { ring: async () => {} },
       events: { publish() {}, flush: async () => {}, forget: async () => {} },
       files: { store: async () => unexpected('files'), keep: async () => {}, purge: async () => {} },
