@@ -1,6 +1,7 @@
 import type { Transaction } from 'sequelize'
 import { argumentsHash } from './arguments-hash.ts'
 import { audit } from './audit.ts'
+import { tryAgain } from './claims.ts'
 import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
 import type { Approval, JsonObject, ToolCallRow } from './rows.ts'
@@ -128,9 +129,10 @@ export async function answerRequest(db: Database, given: RequestAnswer, transact
   return { outcome: 'recorded', call: { ...call, mcpState } }
 }
 
+/** Wakes somebody, whom a turn that was given up may not hold back: else only a ring that is heard would say so. */
 async function wake(db: Database, chatId: string, wanted: boolean, transaction: Transaction): Promise<void> {
   await db.write(
-    `UPDATE ${db.tables.chats} SET ${wakeUp(db, wanted)}, updated_at = ${db.dialect.now} WHERE id = $chatId`,
+    `UPDATE ${db.tables.chats} SET ${wanted ? `${tryAgain}, ` : ''}${wakeUp(db, wanted)}, updated_at = ${db.dialect.now} WHERE id = $chatId`,
     { chatId },
     transaction,
   )

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { Redis } from 'ioredis'
 import * as z from 'zod'
 import { type Chat, defineAgent, defineTool, type Threadmill, ToolCallRunningError } from '../../src/index.ts'
 import { text, toolCalls } from '../../src/testing/index.ts'
@@ -44,7 +45,15 @@ onEachDatabase('Decisions beside a run', (kind) => {
       return finish.promise
     },
   })
-  const agent = defineAgent({ name: 'clerk', tools: [guarded, slow, free] })
+  const broken = defineTool({
+    name: 'broken',
+    description: 'Fails.',
+    parameters: z.object({}),
+    execute: () => {
+      throw new TypeError('a bug')
+    },
+  })
+  const agent = defineAgent({ name: 'clerk', tools: [guarded, slow, free, broken] })
   let worker: Threadmill
   let web: Threadmill
 
@@ -105,6 +114,22 @@ onEachDatabase('Decisions beside a run', (kind) => {
     expect(await seen.isComplete()).to.equal(true)
     const row = await web.models.Chat.findByPk(seen.id)
     expect(row).to.include({ claimToken: 2, wantedAt: null, parked: false })
+  })
+
+  it('goes on with a turn that was given up once one of its calls is decided, though every ring is lost (R25)', async () => {
+    const { run, seen } = await chatThatCalls('broken', 'guarded')
+    expect(await errorFrom(() => run.complete())).to.be.instanceOf(TypeError)
+    const call = await callOf(seen, 'guarded')
+    await seen.approve(call, { wake: false })
+    expect(await seen.failure()).to.include({ message: 'a bug' })
+    await seen.approve(call)
+    expect(await seen.failure()).to.equal(null)
+    const redis = new Redis(bench.redis.port, '127.0.0.1')
+    await redis.flushall()
+    redis.disconnect()
+    await worker.startWorkers().ready()
+    await until('the sweeper has rung, and the turn is answered', () => seen.isComplete())
+    expect(ran).to.eql(['guarded'])
   })
 
   it('does not run a call that was approved but denied before it began: it gets the refusal (S22)', async () => {

@@ -2,7 +2,7 @@ import { argumentsHash } from '../../models/arguments-hash.ts'
 import type { Decided, Decision, RequestAnswer } from '../../models/decisions.ts'
 import type { JsonObject } from '../../models/rows.ts'
 import { pauseOf } from '../../models/waiting.ts'
-import { wakeUp } from './fence.ts'
+import { tryAgain, wakeUp } from './fence.ts'
 import { isClaimed, type MemoryTables } from './tables.ts'
 
 // `models/decisions.ts` in the same words.
@@ -27,6 +27,7 @@ export function decide(tables: MemoryTables, decision: Decision): Decided {
   const decided = { approval, decidedBy: by, decisionReason: reason, editedArguments, askedAt: null, expiresAt: null }
   const before = { ...call }
   Object.assign(call, decided, { updatedAt: now })
+  if (decision.wake) tryAgain(chat)
   wakeUp(chat, now, decision.wake)
   chat.updatedAt = now
   tables.audit(call, { action: approval, decidedBy: by, reason, value: decision.arguments })
@@ -49,6 +50,7 @@ export function answerRequest(tables: MemoryTables, given: RequestAnswer): Decid
   const before = { ...call }
   const now = tables.now()
   Object.assign(call, { mcpState, updatedAt: now })
+  if (given.wake) tryAgain(chat)
   wakeUp(chat, now, given.wake)
   chat.updatedAt = now
   const value = 'answer' in said ? said.answer : null

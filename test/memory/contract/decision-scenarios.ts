@@ -1,4 +1,5 @@
 import { argumentsHash } from '../../../models/arguments-hash.ts'
+import type { PauseState } from '../../../models/waiting.ts'
 import { emptyChat } from '../tables.ts'
 import type { Actor } from './actor.ts'
 import type { Scenario } from './scenarios.ts'
@@ -88,6 +89,21 @@ export const decisionScenarios: Readonly<Record<string, Scenario>> = {
     const result = { callId: 'calls-0', message: act.result(chatId, 'result') }
     await act.rows('done', (rows) => rows.commitToolResult(first, result))
     await act.do('too late', (on) => on.answer({ ...said, key: 'a', answer: null }))
+  },
+  'decisions about a turn that was given up': async (act) => {
+    await open(act)
+    const state = { requests: [{ key: 'a', message: 'How many?', fields: [], expiresAt: null, onExpired: 'decline' }] }
+    await act.rows('paused', (rows) => rows.pauseToolCall(first, { id: 'calls-1', state: state as PauseState }))
+    await act.release(first, { kind: 'none' }, { seen: 1, failure: act.failure(1), turnEnded: true })
+    await act.decide(chatId, 'calls-0', 'approved', { wake: false })
+    await act.read(chatId)
+    await act.decide(chatId, 'calls-0', 'approved')
+    await act.read(chatId)
+    await act.take(chatId, 'second', 'job')
+    await act.release(second, { kind: 'none' }, { seen: 3, failure: act.failure(1), turnEnded: true })
+    const said = { chatId, call: 'two', by: null, reason: null, key: 'a', answer: () => ({}) }
+    await act.do('answered', (on) => on.answer({ ...said, wake: true }))
+    await act.read(chatId)
   },
   'calls that another agent answers in a chat of its own': async (act) => {
     await open(act)
