@@ -29,20 +29,20 @@ import * as writers from './writers.ts'
 /** All that is written and read in running a chat, each of them one transaction or one statement. */
 export interface Statements {
   readonly rows: RowsPort
-  take(options: TakeOptions): Promise<boolean>
-  untaken(chatId: string): Promise<Untaken | null>
-  renewChat(key: ClaimKey, ttlMs: number): Promise<boolean>
-  renewToolCall(callId: string, claimId: string, ttlMs: number): Promise<void>
-  cancelledAmong(chatIds: readonly string[]): Promise<string[]>
-  dueChats(limit: number): Promise<DueChat[]>
-  stage(staging: Staging): Promise<Staged>
-  post(posting: Posting): Promise<Staged>
-  queue(queueing: Queueing): Promise<QueuedMessageRow>
-  unqueue(chatId: string, id: string): Promise<Unqueued>
-  decide(decision: Decision): Promise<Decided>
-  answer(given: RequestAnswer): Promise<Decided>
-  cancel(chatId: string, turn: number | null): Promise<string[]>
-  want(chatId: string, wish: { readonly delayMs: number; readonly queue: Bell }): Promise<void>
+  take: (options: TakeOptions) => Promise<boolean>
+  untaken: (chatId: string) => Promise<Untaken | null>
+  renewChat: (key: ClaimKey, ttlMs: number) => Promise<boolean>
+  renewToolCall: (callId: string, claimId: string, ttlMs: number) => Promise<void>
+  cancelledAmong: (chatIds: readonly string[]) => Promise<string[]>
+  dueChats: (limit: number) => Promise<DueChat[]>
+  stage: (staging: Staging) => Promise<Staged>
+  post: (posting: Posting) => Promise<Staged>
+  queue: (queueing: Queueing) => Promise<QueuedMessageRow>
+  unqueue: (chatId: string, id: string) => Promise<Unqueued>
+  decide: (decision: Decision) => Promise<Decided>
+  answer: (given: RequestAnswer) => Promise<Decided>
+  cancel: (chatId: string, turn: number | null) => Promise<string[]>
+  want: (chatId: string, wish: { readonly delayMs: number; readonly queue: Bell }) => Promise<void>
 }
 
 /** @param ttlMs how long a tool call is claimed when it starts. */
