@@ -17,8 +17,9 @@ export function readRow<Row>(
   const row: Record<string, unknown> = {}
   const damage: string[] = []
   for (const [key, [, kind]] of entries(columns)) {
-    const stored = raw[prefix + key]
-    const value = stored === null || stored === undefined ? null : readValue(kind, stored, dialect)
+    const stored = raw[prefix + key] ?? null
+    // Some drivers give JSON's own null as nothing; a chat always has settings.
+    const value = stored === null && kind !== 'settings' ? null : readValue(kind, stored, dialect)
     if (value === unreadable) damage.push(key)
     row[key] = value === unreadable ? insteadOf(kind) : value
   }
