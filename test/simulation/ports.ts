@@ -22,6 +22,8 @@ export function portsOf(world: World, process: SimulatedProcess): LoopPorts {
         }),
     },
     events: { publish() {}, flush: async () => {}, forget: async () => {} },
+    // Its tools attach nothing.
+    files: { store: async () => [], keep: async () => {}, purge: async () => {} },
     clock: {
       now: () => new Date(world.scheduler.now),
       random: process.random,

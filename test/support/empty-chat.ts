@@ -1,10 +1,11 @@
 import type { ChatRow } from '../../models/rows.ts'
 
 /** What the row of a new chat has beside what it was made with. */
-export const emptyChat: Omit<
-  ChatRow,
-  'id' | 'agent' | 'model' | 'provider' | 'owner' | 'settings' | 'createdAt' | 'updatedAt'
-> = {
+export const emptyChat: Omit<ChatRow, 'id' | 'agent' | 'createdAt' | 'updatedAt'> = {
+  model: null,
+  provider: null,
+  owner: null,
+  settings: {},
   modelRowId: null,
   forkedFrom: null,
   forkedPosition: null,

@@ -2,12 +2,15 @@ import type { ClaimKey, TakeFor, WishAfter } from '../../../models/claims.ts'
 import { newMessage, userMessage } from '../../../models/new-message.ts'
 import { newToolCall } from '../../../models/new-tool-call.ts'
 import type { Approval, ChatRow, Failure, QueuedMessageRow } from '../../../models/rows.ts'
-import type { NewMessage } from '../../../models/turns.ts'
+import type { NewMessage, UsageLink } from '../../../models/turns.ts'
 import type { RowsPort } from '../../../src/loop/ports.ts'
 import type { Statements } from '../statements.ts'
 import type { Side } from './side.ts'
 
 type Told = (what: string, came: unknown) => Promise<void>
+
+/** No attempts led to a message; the database refuses nothing. */
+export const noUsages: UsageLink = { usageIds: [], onUnlinked: () => {} }
 
 /** Plays a scenario on one side, a statement at a time, and tells what each of them came to. */
 export class Actor {
@@ -98,7 +101,9 @@ export class Actor {
     const toolCalls = callIds.map((toolCallId, position) =>
       newToolCall({ id: `${id}-${position}`, chatId, messageId: id, position, toolCallId, name: 'free', createdAt }),
     )
-    return this.rows(`${id} is committed`, (rows) => rows.commitAnswer(key, { message, toolCalls, usageIds }))
+    return this.rows(`${id} is committed`, (rows) =>
+      rows.commitAnswer(key, { ...noUsages, message, toolCalls, usageIds }),
+    )
   }
 
   /** A result's message. */

@@ -1,6 +1,6 @@
 import { argumentsHash } from '../../../models/arguments-hash.ts'
 import type { PauseState } from '../../../models/waiting.ts'
-import { emptyChat } from '../tables.ts'
+import { emptyChat } from '../../support/empty-chat.ts'
 import type { Actor } from './actor.ts'
 import type { Scenario } from './scenarios.ts'
 

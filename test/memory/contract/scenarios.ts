@@ -1,4 +1,4 @@
-import type { Actor } from './actor.ts'
+import { type Actor, noUsages } from './actor.ts'
 import { decisionScenarios } from './decision-scenarios.ts'
 import { turnScenarios } from './turn-scenarios.ts'
 
@@ -126,11 +126,11 @@ const claimScenarios: Readonly<Record<string, Scenario>> = {
     await act.take(chatId, 'first', 'compact-job')
     await act.rows('counted', (rows) => rows.countCompaction(first))
     const summary = { ...act.say(chatId, 'summary'), summaryThrough: 0 }
-    await act.rows('of another wish', (rows) => rows.commitSummary(first, { message: summary, usageIds: [], seen: 0 }))
+    await act.rows('of another wish', (rows) => rows.commitSummary(first, { message: summary, ...noUsages, seen: 0 }))
     await act.read(chatId)
     await act.rows('recent', (rows) => rows.transcript(chatId, 0))
     const second = { ...act.say(chatId, 'second'), summaryThrough: 1 }
-    await act.rows('met', (rows) => rows.commitSummary(first, { message: second, usageIds: [], seen: 1 }))
+    await act.rows('met', (rows) => rows.commitSummary(first, { message: second, ...noUsages, seen: 1 }))
     await act.rows('given back', (rows) => rows.releaseCompaction(first, { seen: 1, wish: { kind: 'none' } }))
     await act.rows('again', (rows) => rows.releaseCompaction(first, { seen: 1, wish: { kind: 'none' } }))
     await act.take(chatId, 'other', 'compact')
@@ -140,7 +140,7 @@ const claimScenarios: Readonly<Record<string, Scenario>> = {
     const third = { chatId, claimId: 'third' }
     await act.cancel(chatId)
     await act.rows('counted', (rows) => rows.countCompaction(third))
-    await act.rows('cancelled', (rows) => rows.commitSummary(third, { message: summary, usageIds: [], seen: 1 }))
+    await act.rows('cancelled', (rows) => rows.commitSummary(third, { message: summary, ...noUsages, seen: 1 }))
     await act.rows('met', (rows) => rows.releaseCancelledCompaction(third))
     await act.rows('again', (rows) => rows.releaseCancelledCompaction(third))
     await act.read(chatId)

@@ -4,13 +4,13 @@ import {
   decisionColumns,
   messageColumns,
   queuedMessageColumns,
-  readRow,
   receiptColumns,
   selectList,
   toolCallColumns,
   usageColumns,
 } from '../../../models/columns.ts'
 import type { Database } from '../../../models/database.ts'
+import { readRow } from '../../../models/read-row.ts'
 import type { ChatRow } from '../../../models/rows.ts'
 import { databaseStatements, memoryStatements } from '../statements.ts'
 import { MemoryTables } from '../tables.ts'
@@ -89,7 +89,7 @@ function tables({ tables: names }: Database): [string, AnyColumns, Table][] {
 }
 
 function timesOf(columns: AnyColumns): string[] {
-  return Object.values(columns).flatMap(([column, kind]) => (kind === 'time' ? [column] : []))
+  return Object.values(columns).flatMap(([column, kind]) => (kind === 'time' || kind === 'stamp' ? [column] : []))
 }
 
 function earlier({ dialect }: Database, column: string, ms: number): string {

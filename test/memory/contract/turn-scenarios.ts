@@ -1,4 +1,5 @@
 import { newMessage } from '../../../models/new-message.ts'
+import { noUsages } from './actor.ts'
 import type { Scenario } from './scenarios.ts'
 
 const chatId = 'chat'
@@ -53,7 +54,7 @@ export const turnScenarios: Readonly<Record<string, Scenario>> = {
       await act.rows('result', (rows) => rows.commitToolResult(first, result))
       await act.rows('closing', (rows) => rows.closeToolCalls(first, [result]))
       if (queued !== null) await act.takeQueue(first, [queued], false)
-      await act.rows('cancel', (rows) => rows.settleCancelled(first, { shown: null, usageIds: [], closed: [] }))
+      await act.rows('cancel', (rows) => rows.settleCancelled(first, { shown: null, ...noUsages, closed: [] }))
       await act.rows('count', (rows) => rows.countCompaction(first))
       const transfer = { agent: 'sales', inputs: null, settings: {} }
       await act.rows('transfer', (rows) => rows.transfer(first, transfer))
@@ -129,7 +130,7 @@ export const turnScenarios: Readonly<Record<string, Scenario>> = {
     const queued = await act.queue(chatId, 'waits')
     if (queued !== null) await act.takeQueue(first, [queued], false)
     await act.rows('settled', (rows) =>
-      rows.settleCancelled(first, { shown: act.say(chatId, 'shown'), usageIds: [], closed: [] }),
+      rows.settleCancelled(first, { shown: act.say(chatId, 'shown'), ...noUsages, closed: [] }),
     )
     await act.read(chatId)
     await act.take(chatId, 'second', 'job')
@@ -140,7 +141,7 @@ export const turnScenarios: Readonly<Record<string, Scenario>> = {
     await act.take(chatId, 'third', 'job')
     const closed = ['calls-0', 'calls-1'].map((callId) => ({ callId, message: act.result(chatId, `r-${callId}`) }))
     const third = { chatId, claimId: 'third' }
-    await act.rows('settled', (rows) => rows.settleCancelled(third, { shown: null, usageIds: [], closed }))
+    await act.rows('settled', (rows) => rows.settleCancelled(third, { shown: null, ...noUsages, closed }))
     await act.read(chatId)
     await act.cancel(chatId)
     await act.chat('summarised', { compactAt: act.now(), compactAttempts: 2 })
@@ -151,7 +152,7 @@ export const turnScenarios: Readonly<Record<string, Scenario>> = {
     await act.chat(chatId, { agent: 'support', settings: { tools: ['one'] } })
     await act.take(chatId, 'first', 'verb', { agents: ['support'] })
     await act.rows('a system message', (rows) =>
-      rows.commitAnswer(first, { message: system, toolCalls: [], usageIds: [] }),
+      rows.commitAnswer(first, { message: system, toolCalls: [], ...noUsages }),
     )
     await act.answer(first, 'calls', ['one'])
     const transfer = { agent: 'sales', inputs: { plan: 'pro' } }
