@@ -68,7 +68,7 @@ export async function reportToParent(
 ): Promise<boolean> {
   if (parentId === null || parentCallId === null) return false
   return db.transaction(async (transaction) => {
-    await lockChat(db, parentId, transaction)
+    const { chat: parent } = await lockChat(db, parentId, transaction)
     if (key !== null) await fence(db, transaction, key)
     const call = await findToolCall(db, parentId, parentCallId, transaction)
     const subChat = call === null || call.resultId !== null ? null : openSubChat(call)
@@ -79,8 +79,10 @@ export async function reportToParent(
       { id: call.id, state: storableJson('outcome', state as JsonObject) },
       transaction,
     )
+    // A turn that was given up is tried again by a person alone, who then finds the outcome.
+    const wake = parent.failure === null
     await db.write(
-      `UPDATE ${db.tables.chats} SET ${wakeUp(db, true)}, updated_at = ${db.dialect.now} WHERE id = $parentId`,
+      `UPDATE ${db.tables.chats} SET ${wakeUp(db, wake)}, updated_at = ${db.dialect.now} WHERE id = $parentId`,
       { parentId },
       transaction,
     )

@@ -385,6 +385,33 @@ onEachDatabase('An agent as a tool', (kind) => {
     expect(model.requests).to.have.length(4)
   })
 
+  it('that answers a turn which was given up meanwhile waits for whoever tries it again (E90)', async () => {
+    const bad = recording('bad', [], {}, () => {
+      throw new Error('out of order')
+    })
+    const dig = recording('dig', [], { requiresApproval: true })
+    const helper = defineAgent({ name: freshName(), instructions: 'helper', tools: [dig] })
+    const help = agentTool(helper, { name: 'help', description: 'Asks.' })
+    const root = defineAgent({ name: freshName(), instructions: 'root', retries: 0, tools: [help, bad] })
+    await bench.script(
+      scripts({
+        root: [toolCalls([call('help', freshId(), { message: 'x' }), call('bad')]), text('Found.')],
+        helper: [toolCalls([call('dig')]), text('Here.')],
+      }),
+    )
+    const mill = await bench.connect({ agents: [root] })
+    const chat = await mill.chats.create({ agent: root })
+    expect(await rejectionOf(chat.ask('Where?'))).to.have.property('message', 'out of order')
+    const sub = await only(chat)
+    await sub.complete()
+    await sub.approve((await sub.pendingApprovals())[0] ?? '')
+    await sub.complete()
+    const row = await chatRow(mill, chat)
+    expect([row.wantedAt, (await chat.failure())?.message]).to.deep.equal([null, 'out of order'])
+    expect((await chat.complete())?.content).to.equal('Found.')
+    expect(Object.values(await resultsById(chat))[0]?.content).to.equal('Here.')
+  })
+
   it('is offered to connect by the tools that ask it, and must not share a name with another (E90)', async () => {
     const one = defineAgent({ name: 'one' })
     const ask = agentTool(one, { description: 'x' })

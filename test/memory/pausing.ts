@@ -51,7 +51,7 @@ export function pauseRows(tables: MemoryTables): PauseRows {
       if (call === null || subChat === null || subChat.id !== id) return false
       const now = tables.now()
       Object.assign(call, { mcpState: { ...pauseOf(call), subChat: { ...subChat, outcome } }, updatedAt: now })
-      wakeUp(parent, now)
+      wakeUp(parent, now, parent.failure === null)
       parent.updatedAt = now
       return true
     },
