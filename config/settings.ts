@@ -214,3 +214,8 @@ function throwProblems(problems: readonly string[]): void {
     problems.length === 1 ? 'The configuration has a problem' : `The configuration has ${problems.length} problems`
   throw new ConfigurationError(`${heading}:\n${problems.map((text) => `- ${text}`).join('\n')}`)
 }
+
+/** This process's environment with more variables, for a child process. */
+export function childEnvironment(more: Variables): Variables {
+  return { ...process.env, ...more }
+}

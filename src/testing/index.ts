@@ -1,3 +1,14 @@
+export { CrashPointError } from './crashes/crash-point-error.ts'
+export { killAtEveryWrite } from './crashes/kill-at-every-write.ts'
+export type {
+  CrashOutcome,
+  CrashPoint,
+  CrashReport,
+  ToolExecution,
+  TurnEnd,
+  TurnWrite,
+} from './crashes/report.ts'
+export type { CrashScenario, CrashSettings, DriveTools } from './crashes/scenario.ts'
 export type { DemoModelOptions } from './demo-model.ts'
 export { demoIntroduction, demoModel, demoModelName } from './demo-model.ts'
 export { gate } from './gate.ts'

@@ -33,6 +33,7 @@ const programs = [
   'src/cli/demo/worker.ts',
   'src/claims/renewal-thread.ts',
   'src/testing/demo-server.ts',
+  'src/testing/crashes/crash-worker.ts',
   'config/embedded/redis-child.ts',
   'test/chat/apps/dies-before-commit.ts',
   'test/models/apps/migrate.ts',

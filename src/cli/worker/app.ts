@@ -32,26 +32,27 @@ const appSchema = z.strictObject({
 
 /**
  * Loads an application's file, TypeScript or JavaScript, ESM or CommonJS.
+ * @param option what named the file, for messages.
  * @throws {ConfigurationError} that says what is wrong with it, with the error that it threw as cause.
  */
-export async function loadApp(file: string): Promise<App> {
+export async function loadApp(file: string, option = '--app'): Promise<App> {
   const path = resolve(file)
   const isFile = await stat(path).then(
     (found) => found.isFile(),
     () => false,
   )
-  if (!isFile) throw new ConfigurationError(`--app: there is no file ${path}.`)
-  const exported = await load(path)
-  const value = await givenBy(exported, path)
-  return checked(value, path)
+  if (!isFile) throw new ConfigurationError(`${option}: there is no file ${path}.`)
+  const exported = await load(path, option)
+  const value = await givenBy(exported, path, option)
+  return checked(value, path, option)
 }
 
-async function load(path: string): Promise<unknown> {
+async function load(path: string, option: string): Promise<unknown> {
   try {
     if (/\.[cm]?tsx?$/.test(path)) await registerTypeScript()
     return unwrapped(await import(pathToFileURL(path).href))
   } catch (error) {
-    throw new ConfigurationError(`--app: ${path} could not be loaded: ${messageOf(error)}`, { cause: error })
+    throw new ConfigurationError(`${option}: ${path} could not be loaded: ${messageOf(error)}`, { cause: error })
   }
 }
 
@@ -70,19 +71,21 @@ function unwrapped(module: unknown): unknown {
   return isRecord(inner) && inner.__esModule === true && 'default' in inner ? inner.default : inner
 }
 
-async function givenBy(exported: unknown, path: string): Promise<unknown> {
+async function givenBy(exported: unknown, path: string, option: string): Promise<unknown> {
   try {
     return await (typeof exported === 'function' ? exported() : exported)
   } catch (error) {
-    throw new ConfigurationError(`--app: the default export of ${path} failed: ${messageOf(error)}`, { cause: error })
+    throw new ConfigurationError(`${option}: the default export of ${path} failed: ${messageOf(error)}`, {
+      cause: error,
+    })
   }
 }
 
-function checked(value: unknown, path: string): App {
+function checked(value: unknown, path: string, option: string): App {
   if (!isRecord(value)) {
     const found = value === undefined ? 'nothing' : Array.isArray(value) ? 'a list' : typeof value
     throw new ConfigurationError(
-      `--app: the default export of ${path} is ${found}: it must be { agents, tools }, or a function or a promise that gives that.`,
+      `${option}: the default export of ${path} is ${found}: it must be { agents, tools }, or a function or a promise that gives that.`,
     )
   }
   const parsed = appSchema.safeParse(value)
@@ -92,7 +95,7 @@ function checked(value: unknown, path: string): App {
       ? `- ${issue.keys.join(', ')}: not known here; what a worker takes is agents, tools and contextFor`
       : `- ${issue.path.join('.')}: ${issue.message}`,
   )
-  throw new ConfigurationError(`--app: the default export of ${path} is not usable:\n${problems.join('\n')}`)
+  throw new ConfigurationError(`${option}: the default export of ${path} is not usable:\n${problems.join('\n')}`)
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
