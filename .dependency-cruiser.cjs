@@ -10,6 +10,8 @@ const levels = [
 ]
 const errors = '^src/errors[.]ts$'
 const testing = '^src/testing/'
+// It runs whole applications, so it is a root of its own.
+const crashes = '^src/testing/crashes/'
 const roots = '^src/(threadmill|connect-options|open|open-rows|index|migrations)[.]ts$'
 const compositionRoots = `${roots}|^src/cli/`
 
@@ -101,9 +103,10 @@ module.exports = {
     },
     {
       name: 'testing-stands-alone',
-      comment: 'src/testing is for the tests of applications: of Threadmill it may name types of providers only.',
+      comment:
+        'src/testing is for the tests of applications: of Threadmill it may name types of providers only. src/testing/crashes connects and starts workers, as an application does.',
       severity: 'error',
-      from: { path: testing },
+      from: { path: testing, pathNot: crashes },
       to: { path: '^(config|models|workers|src)/', pathNot: [testing, errors, '^src/providers/'] },
     },
     {
@@ -119,6 +122,13 @@ module.exports = {
       severity: 'error',
       from: { path: '^(config|models|workers|src)/', pathNot: [testing, compositionRoots] },
       to: { path: testing },
+    },
+    {
+      name: 'only-the-entry-of-testing-knows-crashes',
+      comment: 'The scripted model stands alone: whoever starts one, the demo for one, must not get worker processes with it.',
+      severity: 'error',
+      from: { pathNot: [crashes, '^src/testing/index[.]ts$'] },
+      to: { path: crashes },
     },
     {
       name: 'pure-files-do-no-io',

@@ -48,6 +48,7 @@ export async function crash(lane: Lane, { scenario, target, usual }: CrashOrder)
   const { drove, died, ...known } = course
   const facts: RunFacts = { ...known, executions, requests: model.requests.slice(asked) }
   const problems = [
+    ...(died && target === null ? ['The worker process ended by itself.'] : []),
     ...(drove === null ? [] : [`drive() failed: ${drove}`]),
     ...problemsOf(facts, usual, victim.app.once),
   ]
@@ -107,7 +108,9 @@ async function follow(lane: Lane, { scenario, chat, victim, dies }: Followed): P
   let [before, end]: [TurnEnd | null, TurnEnd | null] = [null, null]
   let restSince: number | null = null
   while (end === null) {
-    if (atDeath === null && !victim.process.isAlive) {
+    // Looked at once: what is read below is as of later.
+    const { isAlive } = victim.process
+    if (atDeath === null && !isAlive) {
       atDeath = await readSnapshot(mill, chat)
       await lane.worker()
       since = performance.now()
@@ -117,7 +120,7 @@ async function follow(lane: Lane, { scenario, chat, victim, dies }: Followed): P
     const isAtRest = now !== null && now === before
     before = now
     restSince = isAtRest ? (restSince ?? performance.now()) : null
-    const mayDie = dies && victim.process.isAlive && performance.now() - (restSince ?? 0) < lastWriteMs
+    const mayDie = dies && isAlive && performance.now() - (restSince ?? 0) < lastWriteMs
     if (isAtRest && !mayDie) end = now
     else if (performance.now() - since > limitMs) end = 'stuck'
     else await wait(lookEveryMs)

@@ -76,7 +76,16 @@ export interface CheckedScenario extends CrashScenario {
 }
 
 const callable = z.custom((value) => typeof value === 'function', 'must be a function')
+const object = (what: string) => ({
+  error: (issue: { readonly code: string; readonly keys?: unknown }) =>
+    issue.code === 'unrecognized_keys' ? `there is no ${String(issue.keys)}; ${what}` : 'must be an object',
+})
 const settings = Object.keys(settingsTable).filter((name) => !ours.some((own) => own === name))
+// Their values are looked at by what uses them.
+const connect = z.strictObject(
+  Object.fromEntries(settings.map((name) => [name, z.unknown().optional()])),
+  object(`these are settings of connect() other than ${ours.join(', ')}`),
+)
 const schema = z.strictObject(
   {
     app: z.union([z.string().min(1), z.instanceof(URL)], 'must be the path or the file URL of a module'),
@@ -86,21 +95,13 @@ const schema = z.strictObject(
     drive: callable,
     check: callable.optional(),
     only: callable.optional(),
-    // The values are looked at by what uses them.
-    connect: z
-      .strictObject(Object.fromEntries(settings.map((name) => [name, z.unknown().optional()])), {
-        error: (issue) =>
-          issue.code === 'unrecognized_keys'
-            ? `has no ${issue.keys.join(', ')}: what it takes are settings of connect() other than ${ours.join(', ')}`
-            : 'must be an object',
-      })
-      .optional(),
-    env: z.record(z.string(), z.string(), 'must be an object of texts').optional(),
-    execArgv: z.array(z.string(), 'must be a list of texts').optional(),
+    connect: connect.optional(),
+    env: z.record(z.string(), z.string('must be a text'), 'must be an object of texts').optional(),
+    execArgv: z.array(z.string('must be a text'), 'must be a list of texts').optional(),
     concurrency: z.int('must be a whole number').min(1, 'must be at least 1').max(16, 'must be at most 16').optional(),
     limitMs: z.int('must be a whole number of ms').min(1, 'must be at least 1 ms').optional(),
   },
-  'must be an object',
+  object('see CrashScenario'),
 )
 
 const defaultTtlMs = 2_000
