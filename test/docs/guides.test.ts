@@ -64,4 +64,11 @@ describe('The guides', function () {
     const { stdout } = await execa(process.execPath, mocha, { cwd: folder, env, timeout: 150_000 })
     expect(stdout).to.match(/\b1 passing\b/)
   })
+
+  it('have a test that kills workers, and passes (E110)', async () => {
+    const env = await start('docs/guides/testing.md', [])
+    const mocha = [...sources, join(root, 'node_modules/mocha/bin/mocha.js'), '--no-config', '--exit', 'refund.test.ts']
+    const { stdout } = await execa(process.execPath, mocha, { cwd: folder, env, timeout: 290_000 })
+    expect(stdout).to.match(/\b1 passing\b/)
+  }).timeout(300_000)
 })

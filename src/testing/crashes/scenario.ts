@@ -1,17 +1,27 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as z from 'zod'
-import { type SettingName, settingsTable } from '../../../config/settings-table.ts'
 import type { Chat } from '../../chat/chat.ts'
 import { ArgumentError } from '../../errors.ts'
 import type { ConnectOptions, Threadmill } from '../../threadmill.ts'
 import type { Reply, ReplyFunction } from '../reply.ts'
 import type { CrashOutcome, TurnWrite } from './report.ts'
 
-const ours = ['tablePrefix', 'redisPrefix', 'dataDir', 'openaiBaseUrl', 'embedded'] as const
-
-/** Settings of `connect`, but for those that keep the crashes apart from each other and from everything else. */
-export type CrashSettings = Pick<ConnectOptions, Exclude<SettingName, (typeof ours)[number]>>
+/** Settings of `connect` that a scenario may need; the others keep the crashes apart from each other, and from everything else. */
+export type CrashSettings = Pick<
+  ConnectOptions,
+  | 'databaseUrl'
+  | 'redisUrl'
+  | 'model'
+  | 'claimTtlMs'
+  | 'claimRenewMs'
+  | 'sweepEveryMs'
+  | 'eventCoalesceMs'
+  | 'completeConcurrency'
+  | 'runToolsConcurrency'
+  | 'compactConcurrency'
+  | 'databasePool'
+>
 
 /** What `drive` works with beside the chat. */
 export interface DriveTools {
@@ -80,12 +90,22 @@ const object = (what: string) => ({
   error: (issue: { readonly code: string; readonly keys?: unknown }) =>
     issue.code === 'unrecognized_keys' ? `there is no ${String(issue.keys)}; ${what}` : 'must be an object',
 })
-const settings = Object.keys(settingsTable).filter((name) => !ours.some((own) => own === name))
-// Their values are looked at by what uses them.
-const connect = z.strictObject(
-  Object.fromEntries(settings.map((name) => [name, z.unknown().optional()])),
-  object(`these are settings of connect() other than ${ours.join(', ')}`),
-)
+/** Looked at by what uses it. */
+const later = z.unknown().optional()
+const settings: Record<keyof CrashSettings, z.ZodType> = {
+  databaseUrl: later,
+  redisUrl: later,
+  model: later,
+  claimTtlMs: later,
+  claimRenewMs: later,
+  sweepEveryMs: later,
+  eventCoalesceMs: later,
+  completeConcurrency: later,
+  runToolsConcurrency: later,
+  compactConcurrency: later,
+  databasePool: later,
+}
+const connect = z.strictObject(settings, object(`the settings are ${Object.keys(settings).join(', ')}`))
 const schema = z.strictObject(
   {
     app: z.union([z.string().min(1), z.instanceof(URL)], 'must be the path or the file URL of a module'),
