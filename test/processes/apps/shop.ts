@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs'
 import * as z from 'zod'
-import { defineAgent, defineTool, type OnInterrupted, type ToolContext } from '../../../../src/index.ts'
+import { defineAgent, defineTool, type OnInterrupted, type ToolContext } from '../../../src/index.ts'
 
 // Agents whose worker processes die. What their tools do outside is a line of a file, as of a payment server's ledger.
 

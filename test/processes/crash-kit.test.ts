@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { Redis } from 'ioredis'
-import { openDatabase } from '../../../config/database.ts'
-import { resolveSettings } from '../../../config/settings.ts'
-import { ArgumentError, ConfigurationError } from '../../../src/index.ts'
-import { runCrashes } from '../../../src/testing/crashes/kill-at-every-write.ts'
-import { checkedScenario } from '../../../src/testing/crashes/scenario.ts'
+import { openDatabase } from '../../config/database.ts'
+import { resolveSettings } from '../../config/settings.ts'
+import { ArgumentError, ConfigurationError } from '../../src/index.ts'
+import { runCrashes } from '../../src/testing/crashes/kill-at-every-write.ts'
+import { checkedScenario } from '../../src/testing/crashes/scenario.ts'
 import {
   type CrashOutcome,
   CrashPointError,
@@ -18,11 +18,11 @@ import {
   startModelServer,
   text,
   toolCalls,
-} from '../../../src/testing/index.ts'
-import { bundle } from '../../support/bundle.ts'
-import { onEachDatabase, type TestDatabase } from '../../support/databases.ts'
-import { startRedisServer, type TestRedisServer } from '../../support/redis-server.ts'
-import { until } from '../../support/until.ts'
+} from '../../src/testing/index.ts'
+import { bundle } from '../support/bundle.ts'
+import { onEachDatabase, type TestDatabase } from '../support/databases.ts'
+import { startRedisServer, type TestRedisServer } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
 
 const source = fileURLToPath(new URL('./apps/shop.ts', import.meta.url))
 const LIMIT_MS = 600_000
@@ -229,6 +229,20 @@ onEachDatabase('A chat whose worker dies', (kind) => {
     expect(vain.message).to.match(/- drive\(\) failed: Waited in vain for this, up to 3000 ms: snow falls/)
     const left = await failureOf(run({ agent: 'leaving shop', model: asks('leave'), limitMs: 5_000, drive }))
     expect(left.outcome.problems[0]).to.equal('The worker process ended by itself.')
+  }).timeout(LIMIT_MS)
+
+  it('is told as not killed where no process came to the place, and looked at all the same (E117)', async () => {
+    const call = toolCalls([{ name: 'refund', arguments: { order: '42' } }])
+    const { outcomes } = await run({
+      agent: 'shop',
+      // Asked four times without a crash; from then on it wants no tool.
+      model: ({ messages }, index) => (index < 4 && messages.at(-1)?.role !== 'tool' ? call : text('Done.')),
+      drive,
+      only: ({ statement }) => /^INSERT INTO tool_calls/.test(statement),
+    })
+    expect(outcomes.map(({ died, end, transcript, problems }) => ({ died, end, transcript, problems }))).to.eql([
+      { died: false, end: 'answered', transcript: ['user: Refund order 42.', 'assistant: Done.'], problems: [] },
+    ])
   }).timeout(LIMIT_MS)
 
   it('needs an agent of the app, and one that asks the scripted model (E116)', async () => {
