@@ -42,6 +42,18 @@ const greeter: Agent = defineAgent({ name: 'greeter' })
 export default { agents: [greeter] }
 `
 
+/** Kills a worker process of those agents at one write. */
+const crashes = `
+import { killAtEveryWrite, text } from 'threadmill/testing'
+const { outcomes } = await killAtEveryWrite({
+  app: new URL('./agents.ts', import.meta.url),
+  model: [text('Hello from the package.')],
+  drive: (chat) => chat.askLater('Hello', { enqueue: true }),
+  only: ({ statement }) => /^INSERT INTO messages/.test(statement),
+})
+for (const { died, end, requests } of outcomes) console.log(died, end, requests.length)
+`
+
 const entries = ['threadmill', 'threadmill/testing', 'threadmill/migrations']
 
 /** What takes part in the start of every process; whatever else is loaded with its first use. */
@@ -174,6 +186,13 @@ describe('The published package', function () {
     })
     const { stdout: log } = await worker
     expect(log).to.include('"msg":"ready"').and.to.include('"msg":"closed"')
+  })
+
+  it('kills worker processes of what was built, which load agents of a TypeScript file (E110, E116)', async () => {
+    await writeFile(join(installed.folder, 'agents.ts'), agents)
+    await writeFile(join(installed.folder, 'crashes.mjs'), crashes)
+    const { stdout } = await run(process.execPath, ['crashes.mjs'])
+    expect(stdout).to.equal('true answered 2')
   })
 
   it('passes publint and, for ES modules, attw', async () => {
