@@ -125,7 +125,8 @@ module.exports = {
     },
     {
       name: 'only-the-entry-of-testing-knows-crashes',
-      comment: 'The scripted model stands alone: whoever starts one, the demo for one, must not get worker processes with it.',
+      comment:
+        'The scripted model stands alone: whoever starts one, the demo for one, must not get worker processes with it.',
       severity: 'error',
       from: { pathNot: [crashes, '^src/testing/index[.]ts$'] },
       to: { path: crashes },
