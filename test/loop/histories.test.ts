@@ -10,8 +10,11 @@ const isFull = process.env.THREADMILL_FULL === '1'
  * drawn anew each time, and the planted faults below are found within the first few hundred.
  */
 const runs = isFull ? 10_000 : 2_000
-/** What 10,000 may take, of a processor's time: the clock on the wall counts what else the machine does. */
-const LIMIT_S = 60
+/**
+ * What 10,000 may take, of a processor's time: the clock on the wall counts what else the machine does. On one that has nothing else to
+ * do it is a third of this; a processor that is shared counts for less.
+ */
+const LIMIT_S = 150
 
 describe('Any history of a chat', function () {
   this.timeout(300_000)

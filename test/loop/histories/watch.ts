@@ -9,7 +9,22 @@ export function watchMoves(stage: Stage): void {
   const seen: string[] = []
   faults.set(stage, seen)
   const { rows } = stage.ports
-  const { openUsage, takeQueued, startToolCall } = rows
+  const { openUsage, takeQueued, startToolCall, transcript, toolCalls } = rows
+  // The tools approved for the rest of the chat as the run read last: one that is taken back after that look comes too late for it.
+  let allowed = new Set<string>()
+  const look = () => {
+    allowed = new Set(
+      stage.tables.toolCalls(chatId).flatMap((call) => (call.approval === 'remembered' ? call.name : [])),
+    )
+  }
+  rows.transcript = async (...of) => {
+    look()
+    return transcript(...of)
+  }
+  rows.toolCalls = async (messageId) => {
+    look()
+    return toolCalls(messageId)
+  }
   rows.openUsage = async (usage) => {
     if (openOf(stage).length > 0) seen.push('the model was asked while calls were open')
     return openUsage(usage)
@@ -26,7 +41,7 @@ export function watchMoves(stage: Stage): void {
     if (!started) return started
     if (before === undefined) seen.push('a call was begun that is not open')
     else if (before.approval === 'denied') seen.push('a denied call was begun')
-    else if (before.name === 'gated' && !mayRun(stage, before)) seen.push('a call was begun that nobody allowed')
+    else if (before.name === 'gated' && !mayRun(before, allowed)) seen.push('a call was begun that nobody allowed')
     return started
   }
 }
@@ -37,9 +52,8 @@ export function checkMoves(stage: Stage): void {
 }
 
 /** Decided for itself, or by one of its tool that was approved for good. */
-function mayRun(stage: Stage, { approval, name }: ToolCallRow): boolean {
-  if (approval === 'approved' || approval === 'remembered') return true
-  return stage.tables.toolCalls(chatId).some((call) => call.name === name && call.approval === 'remembered')
+function mayRun({ approval, name }: ToolCallRow, allowed: ReadonlySet<string>): boolean {
+  return approval === 'approved' || approval === 'remembered' || allowed.has(name)
 }
 
 function openOf({ tables }: Stage): ToolCallRow[] {
