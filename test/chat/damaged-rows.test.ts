@@ -50,7 +50,7 @@ onEachDatabase('A chat whose rows are damaged', (kind) => {
   }
 
   it(`ends its turn, or fails it with an error that names it, whatever the damage (${runs} cases) (E104, E105, E106)`, async function () {
-    this.timeout(240_000)
+    this.timeout(600_000)
     const { mill, agent } = await millWith(model)
     const other = await chatThatWaits(mill, agent.name, 'guarded')
     const ends = new Map<string, number>()

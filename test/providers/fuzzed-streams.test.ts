@@ -26,7 +26,7 @@ type Broken = typeof broken extends fc.Arbitrary<infer Drawn> ? Drawn : never
 
 describe('Any stream of a model that was damaged on its way', () => {
   it(`ends, soon, in an answer or in an error of Threadmill (${RUNS} cases) (E103)`, async function () {
-    this.timeout(300_000)
+    this.timeout(900_000)
     const ends = new Map<string, number>()
     await fc.assert(
       fc.asyncProperty(broken, async (drawn) => {
