@@ -205,15 +205,6 @@ export function bindValue(kind: Kind, value: unknown, dialect: Dialect, name: st
     case 'time':
     case 'stamp':
       return dialect.time(value as Date)
-    case 'json':
-    case 'object':
-    case 'settings':
-    case 'list':
-    case 'files':
-    case 'failure':
-    case 'transfer':
-    case 'pause':
-      return storableJson(name, value as Json)
     case 'bool':
       return value ? 1 : 0
     case 'int':
@@ -222,7 +213,8 @@ export function bindValue(kind: Kind, value: unknown, dialect: Dialect, name: st
     case 'text':
       return value as string
     default:
-      return kind satisfies never
+      kind satisfies JsonKind
+      return storableJson(name, value as Json)
   }
 }
 

@@ -51,17 +51,8 @@ function readValue(kind: Kind, value: unknown, dialect: Dialect): unknown {
       return typeof value === 'number' ? new Big(value.toPrecision(15)).toFixed() : String(value)
     case 'text':
       return value
-    case 'json':
-    case 'object':
-    case 'settings':
-    case 'list':
-    case 'files':
-    case 'failure':
-    case 'transfer':
-    case 'pause':
-      return readJson(kind, value, dialect)
     default:
-      return kind satisfies never
+      return readJson(kind, value, dialect)
   }
 }
 

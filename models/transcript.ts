@@ -66,6 +66,16 @@ export async function readTranscript(
   return readMessages(db, `${db.tables.messages} m`, 'WHERE m.chat_id = $chatId', { chatId }, transaction)
 }
 
+/** The system messages alone, in their order. */
+export async function readSystemMessages(
+  db: Database,
+  chatId: string,
+  transaction?: Transaction,
+): Promise<TranscriptMessage[]> {
+  const where = "WHERE m.chat_id = $chatId AND m.role = 'system'"
+  return readMessages(db, `${db.tables.messages} m`, where, { chatId }, transaction)
+}
+
 /** The end of a transcript without its summaries: what comes behind the answer to the last turn but one. */
 export async function readLastTurn(db: Database, chatId: string): Promise<TranscriptMessage[]> {
   const { messages, toolCalls } = db.tables

@@ -1,7 +1,6 @@
 import type { Transaction } from 'sequelize'
 import { type ClaimKey, fence } from './claims.ts'
 import type { Database } from './database.ts'
-import { lockChat } from './lock.ts'
 import type { ChatSettings, Transfer } from './rows.ts'
 import { type Instruction, savePending } from './settings.ts'
 import { readOpenRound } from './staging.ts'
@@ -26,15 +25,14 @@ export async function transferHeld(db: Database, key: ClaimKey, transfer: NewTra
 
 /**
  * Makes a chat another agent's, from any process: at once, or once its open round is whole and the process that runs it has looked. Returns
- * which.
+ * which. The transaction has locked the chat row.
  */
 export async function transferChat(
   db: Database,
-  chatId: string,
+  { id: chatId, claimed }: { readonly id: string; readonly claimed: boolean },
   transfer: NewTransfer,
   transaction: Transaction,
 ): Promise<'now' | 'later'> {
-  const { claimed } = await lockChat(db, chatId, transaction)
   if (!claimed && (await readOpenRound(db, chatId, transaction)).length === 0) {
     await applyTransfer(db, chatId, transfer, transaction)
     return 'now'

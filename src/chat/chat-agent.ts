@@ -89,10 +89,15 @@ export abstract class ChatAgent extends ChatModel {
     if (to !== null) await checkInputs(to, inputs, `Chat ${this.id}`)
     const { db } = this.deps
     const when = await db.transaction(async (transaction) => {
-      const { chat } = await this.look(transaction)
+      const { chat, claimed } = await this.look(transaction)
       const system = await this.systemTexts(transaction)
       const agents = { from: this.deps.agentOf(chat), to }
-      return transferChat(db, this.id, await newTransfer(chat, { agent: name, inputs }, agents, system), transaction)
+      return transferChat(
+        db,
+        { id: this.id, claimed },
+        await newTransfer(chat, { agent: name, inputs }, agents, system),
+        transaction,
+      )
     }, join)
     if (when === 'later') return this
     this.row = { ...this.row, agent: name, inputs }

@@ -7,7 +7,7 @@ import { findModel, type NamedModel } from '../../models/model-rows.ts'
 import { type Owner, ownerOf } from '../../models/owner.ts'
 import type { ChatRow, TranscriptMessage } from '../../models/rows.ts'
 import { type Instruction, instructionOf, type PendingSettings } from '../../models/settings.ts'
-import { type ChatLook, lookAtChat, readRecent, readTranscript } from '../../models/transcript.ts'
+import { type ChatLook, lookAtChat, readRecent, readSystemMessages, readTranscript } from '../../models/transcript.ts'
 import type { AttachmentLimits } from '../attachments/source.ts'
 import type { BlobStore } from '../attachments/store.ts'
 import { UnknownModelError } from '../errors.ts'
@@ -158,9 +158,7 @@ export abstract class ChatHandle {
   }
 
   protected async systemTexts(transaction: Transaction): Promise<Instruction[]> {
-    return (await readTranscript(this.deps.db, this.id, transaction))
-      .filter((message) => message.role === 'system')
-      .map(instructionOf)
+    return (await readSystemMessages(this.deps.db, this.id, transaction)).map(instructionOf)
   }
 
   /** In a transaction the chat row is locked until its end. */

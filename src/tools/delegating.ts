@@ -10,7 +10,7 @@ import { isWithinLimit, TEXT_LIMIT_BYTES } from './text-limit.ts'
 import type { DelegateOptions, TransferOptions, Transferring } from './tool.ts'
 
 /** Chats above a sub-chat, at most: an agent that delegates to itself would never end. */
-export const MOST_ABOVE = 8
+const MOST_ABOVE = 8
 
 /** What a call that delegates or transfers needs of the run around it. */
 export interface DelegationContext {
