@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import type { Chat, Threadmill, UsageRow } from '../../../src/index.ts'
 import type { LoggedRequest } from '../../../src/testing/index.ts'
+import { until } from '../../support/until.ts'
 
 /** A transcript in short: `U text`, `A text`, `A[rate, tax]`, `T(rate) outcome`. */
 export async function transcriptOf(chat: Chat): Promise<string[]> {
@@ -49,9 +50,14 @@ export async function rowOf(mill: Threadmill, chat: Chat) {
 
 /**
  * Checks what must hold of a chat at rest, whatever died on the way: positions without a gap, one result for every call
- * and one call for every result, no attempt left open, and nobody who holds or wants it.
+ * and one call for every result, no attempt left open, and nobody who holds or wants it. The dead leave a lapsed claim
+ * and a wish behind, even on a chat that is answered: the next worker that is rung clears them, and is waited for.
  */
 export async function expectWhole(mill: Threadmill, chat: Chat): Promise<void> {
+  await until('nobody holds or wants it', async () => {
+    const { claimedBy, wantedAt } = await rowOf(mill, chat)
+    return claimedBy === null && wantedAt === null
+  })
   const messages = await chat.messages()
   const row = await rowOf(mill, chat)
   expect(messages.map(({ position }) => position)).to.eql(messages.map((_, at) => at))
@@ -65,11 +71,6 @@ export async function expectWhole(mill: Threadmill, chat: Chat): Promise<void> {
   const answers = messages.filter(({ role }) => role === 'assistant').map(({ id }) => id)
   const paid = usages.filter(({ status, messageId }) => status === 'succeeded' && messageId !== null)
   expect(paid.map(({ messageId }) => messageId)).to.have.members(answers)
-  const { claimedBy, wantedAt, failure, attempts } = row
-  expect({ claimedBy, wantedAt, failure, attempts }).to.eql({
-    claimedBy: null,
-    wantedAt: null,
-    failure: null,
-    attempts: 0,
-  })
+  const { failure, attempts } = row
+  expect({ failure, attempts }).to.eql({ failure: null, attempts: 0 })
 }
