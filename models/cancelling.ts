@@ -2,9 +2,12 @@ import type { Transaction } from 'sequelize'
 import { wantNow } from './claims.ts'
 import type { Database } from './database.ts'
 
+const busy = (db: Database) => `(wanted_at IS NOT NULL OR claimed_until > ${db.dialect.now} OR parked = 1)`
+
 /**
- * Cancels the running, wanted or parked turn, withdraws the wish for a summary, and does the same to the sub-chats that have not ended.
- * Returns the ids of the chats that are to be run for it, this one's first; none = there is nothing to cancel, or it is not the turn named.
+ * Cancels the running, wanted or parked turn, withdraws the wish for a summary, and does the same to the sub-chats that have not ended,
+ * also where the turn itself has ended by now: one that was given up leaves them at work. Returns the ids of the chats that are to be run
+ * for it, this one's first where it is one of them; none = there is nothing to cancel, or it is not the turn named.
  */
 export async function cancelTurn(
   db: Database,
@@ -12,23 +15,41 @@ export async function cancelTurn(
   turn: number | null,
   transaction?: Transaction,
 ): Promise<string[]> {
+  const named: Readonly<Record<string, number>> = turn === null ? {} : { turn }
   const rows = await db.write(
     `UPDATE ${db.tables.chats} SET cancel_turn = turn, ${wantNow(db)}, cancel_seq = wanted_seq` +
       // SQLite reads the old value on the right-hand side of every assignment, MySQL the new one.
       `${db.dialect.name === 'sqlite' ? ' + 1' : ''}, updated_at = ${db.dialect.now}, compact_attempts = 0, compact_at = NULL ` +
-      `WHERE id = $chatId AND (wanted_at IS NOT NULL OR compact_at IS NOT NULL OR claimed_until > ${db.dialect.now} OR parked = 1)` +
+      `WHERE id = $chatId AND (compact_at IS NOT NULL OR ${busy(db)})` +
       (turn === null ? '' : ' AND turn = $turn'),
-    { chatId, ...(turn === null ? {} : { turn }) },
+    { chatId, ...named },
     transaction,
   )
-  if (rows === 0) return []
-  const cancelled = [chatId]
+  return [...(rows === 0 ? [] : [chatId]), ...(await cancelBelow(db, chatId, turn, transaction))]
+}
+
+/**
+ * Cancels the sub-chats of a chat that have not ended, and theirs; nobody waits for them any longer. Returns the ids of those that are
+ * to be run for it.
+ * @param turn of the chat itself: in any other nothing is done; null = whichever it is in.
+ */
+export async function cancelBelow(
+  db: Database,
+  chatId: string,
+  turn: number | null,
+  transaction?: Transaction,
+): Promise<string[]> {
+  const { chats } = db.tables
+  const named: Readonly<Record<string, number>> = turn === null ? {} : { turn }
   const below = await db.read(
-    `SELECT id FROM ${db.tables.chats} WHERE parent_id = $chatId AND (wanted_at IS NOT NULL OR claimed_until > ${db.dialect.now} OR parked = 1) ` +
-      'ORDER BY id',
-    { chatId },
+    // One that was given up does not run, but those below it may.
+    `SELECT id FROM ${chats} WHERE parent_id = $chatId AND (${busy(db)} OR failure IS NOT NULL)` +
+      (turn === null ? '' : ` AND EXISTS (SELECT 1 FROM ${chats} p WHERE p.id = $chatId AND p.turn = $turn)`) +
+      ' ORDER BY id',
+    { chatId, ...named },
     transaction,
   )
+  const cancelled: string[] = []
   for (const { id } of below) cancelled.push(...(await cancelTurn(db, id as string, null, transaction)))
   return cancelled
 }

@@ -44,7 +44,7 @@ export async function postMessage(db: Database, posting: Posting, transaction: T
 }
 
 async function interrupt(db: Database, chatId: string, transaction: Transaction): Promise<void> {
-  if ((await cancelTurn(db, chatId, null, transaction)).length > 0) return
+  if ((await cancelTurn(db, chatId, null, transaction)).includes(chatId)) return
   // Nobody runs or wants the chat, and it is not parked: somebody made its moves by hand, or its turn was given up. A cancel
   // needs a run that carries it out, and would pass such a chat by.
   await db.write(`UPDATE ${db.tables.chats} SET ${wantNow(db)} WHERE id = $chatId`, { chatId }, transaction)

@@ -91,7 +91,8 @@ export abstract class ChatRequests extends ChatDecisions {
 
   /**
    * Stops the turn, from any process: the model and the tools are aborted, what was shown is kept, open calls are closed.
-   * Changes nothing when nothing runs, is wanted or is parked. Queued messages stay; sub-chats are stopped too. (S57, S61, S63, E92)
+   * Changes nothing when nothing runs, is wanted or is parked. Queued messages stay; sub-chats are stopped too, also those that a turn
+   * which was given up has left at work. (S57, S61, S63, E92, E175)
    * @param options.turn only if the chat is still in this turn.
    * @throws {ArgumentError} for a turn that is no number.
    */

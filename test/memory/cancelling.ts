@@ -5,13 +5,24 @@ import { isClaimed, type MemoryTables } from './tables.ts'
 export function cancelTurn(tables: MemoryTables, chatId: string, turn: number | null): string[] {
   const chat = tables.chats.get(chatId)
   const now = tables.now()
-  const isBusy = (one: NonNullable<typeof chat>) => one.wantedAt !== null || isClaimed(one, now.getTime()) || one.parked
-  if (chat === undefined || !(isBusy(chat) || chat.compactAt !== null)) return []
-  if (turn !== null && chat.turn !== turn) return []
-  wakeUp(chat, now)
-  Object.assign(chat, { cancelTurn: chat.turn, cancelSeq: chat.wantedSeq, updatedAt: now })
-  Object.assign(chat, { compactAttempts: 0, compactAt: null })
-  const below = [...tables.chats.values()].filter((one) => one.parentId === chatId && isBusy(one))
-  const ids = below.map(({ id }) => id).toSorted()
-  return [chatId, ...ids.flatMap((id) => cancelTurn(tables, id, null))]
+  if (chat === undefined || (turn !== null && chat.turn !== turn)) return []
+  const cancels = isBusy(tables, chatId) || chat.compactAt !== null
+  if (cancels) {
+    wakeUp(chat, now)
+    Object.assign(chat, { cancelTurn: chat.turn, cancelSeq: chat.wantedSeq, updatedAt: now })
+    Object.assign(chat, { compactAttempts: 0, compactAt: null })
+  }
+  return [...(cancels ? [chatId] : []), ...cancelBelow(tables, chatId)]
+}
+
+/** `cancelBelow` of `models/cancelling.ts`. */
+export function cancelBelow(tables: MemoryTables, chatId: string): string[] {
+  const below = [...tables.chats.values()].filter((one) => one.parentId === chatId)
+  const ids = below.filter(({ id, failure }) => isBusy(tables, id) || failure !== null).map(({ id }) => id)
+  return ids.toSorted().flatMap((id) => cancelTurn(tables, id, null))
+}
+
+function isBusy(tables: MemoryTables, chatId: string): boolean {
+  const chat = tables.chat(chatId)
+  return chat.wantedAt !== null || isClaimed(chat, tables.now().getTime()) || chat.parked
 }

@@ -34,7 +34,7 @@ export function postMessage(tables: MemoryTables, posting: Posting): Staged {
   if (whileRunning === 'reject') {
     throw claimed ? new ChatRunningError(`Chat ${chatId} is being run.`, { chatId }) : openRound(chatId, open)
   }
-  if (whileRunning === 'interrupt' && cancelTurn(tables, chatId, null).length === 0) {
+  if (whileRunning === 'interrupt' && !cancelTurn(tables, chatId, null).includes(chatId)) {
     wakeUp(chat, tables.now())
     cancelTurn(tables, chatId, null)
   }

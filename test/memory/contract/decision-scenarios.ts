@@ -134,5 +134,14 @@ export const decisionScenarios: Readonly<Record<string, Scenario>> = {
     await act.rows('given up', (rows) => rows.commitToolResult(first, result))
     await act.cancel(chatId)
     await act.read('sub-1')
+    await act.release(first, { kind: 'none' }, { seen: 3, failure: act.failure(1) })
+    await act.chat('given-up', { turn: 2, failure: act.failure(2), parentId: 'sub-0', parentCallId: null })
+    await act.chat('busy', { wantedAt: act.now(), parentId: 'given-up', parentCallId: null })
+    await act.cancel('given-up', 1)
+    await act.read('busy')
+    await act.cancel('given-up', 2)
+    await act.read('busy')
+    await act.cancel(chatId)
+    await act.read('busy')
   },
 }

@@ -1,0 +1,84 @@
+import { expect } from 'chai'
+import { agentTool, type Chat, defineAgent } from '../../src/index.ts'
+import { gate, type LoggedRequest, type Reply, text, toolCalls } from '../../src/testing/index.ts'
+import { onEachDatabase } from '../support/databases.ts'
+import { useBench } from '../support/mills.ts'
+import { until } from '../support/until.ts'
+import { chatRow } from './support/rows.ts'
+import { call, freshId, freshName, recording } from './support/tools.ts'
+import { rejectionOf } from './support/watching.ts'
+
+onEachDatabase('The sub-chats of a turn that was given up', (kind) => {
+  const bench = useBench(kind, { claimTtlMs: 10_000, sweepEveryMs: 100 })
+
+  /** A chat of an agent `root`, whose helper is at work for as long as a tool of it waits for a decision. */
+  async function setUp(replies: Readonly<Record<string, readonly Reply[]>>) {
+    const bad = recording('bad', [], {}, () => {
+      throw new Error('out of order')
+    })
+    const ended: string[] = []
+    const begin = recording(
+      'begin',
+      [],
+      {
+        resume: async (task, { task: again }) => again({ id: task.id, pollMs: 60_000 }),
+        cancelTask: ({ id }) => void ended.push(id),
+      },
+      ({ task }) => task({ id: 'job-1', pollMs: 60_000 }),
+    )
+    const dig = recording('dig', [], { requiresApproval: true })
+    const leaf = defineAgent({ name: freshName(), retries: 0, instructions: 'leaf', tools: [dig] })
+    const asksLeaf = agentTool(leaf, { name: 'leaf', description: 'Asks.' })
+    const helper = defineAgent({ name: freshName(), retries: 0, instructions: 'helper', tools: [dig, bad, asksLeaf] })
+    const asksHelper = agentTool(helper, { name: 'help', description: 'Asks.' })
+    const root = defineAgent({
+      name: freshName(),
+      retries: 0,
+      instructions: 'root',
+      tools: [asksHelper, bad, begin],
+    })
+    const left = new Map(Object.entries(replies).map(([name, list]) => [name, [...list]]))
+    await bench.script(({ messages }: LoggedRequest) => {
+      const name = String(messages.find(({ role }) => role === 'system')?.content)
+      return left.get(name)?.shift() ?? text('Nothing more.')
+    })
+    const mill = await bench.connect({ agents: [root] })
+    return { mill, ended, chat: await mill.chats.create({ agent: root }) }
+  }
+  const asks = (name: string) => call(name, freshId(), { message: 'Find it.' })
+  const only = async (chat: Chat): Promise<Chat> => {
+    const [sub, ...more] = await chat.subChats()
+    if (sub === undefined || more.length > 0) throw new Error('The chat has not exactly one sub-chat')
+    return sub
+  }
+
+  it('are stopped by a cancel, though nothing else of the chat runs (E175)', async () => {
+    const held = gate(text('Never.'))
+    const { mill, chat } = await setUp({ root: [toolCalls([asks('help'), call('bad')])], helper: [held] })
+    expect(await rejectionOf(chat.ask('Where?'))).to.have.property('message', 'out of order')
+    mill.startWorkers()
+    await held.reached
+    const { turn } = await chatRow(mill, chat)
+    await chat.cancel({ turn: turn + 1 })
+    expect((await chatRow(mill, await only(chat))).cancelTurn).to.equal(null)
+    await chat.cancel({ turn })
+    const sub = await only(chat)
+    await until('the sub-chat is stopped', async () => (await chatRow(mill, sub)).cancelledTurn === 1)
+    const row = await chatRow(mill, chat)
+    expect([row.wantedAt, row.cancelTurn, row.failure?.message]).to.deep.equal([null, null, 'out of order'])
+  })
+
+  it('are not in the way of a message that interrupts (E175)', async () => {
+    const { mill, chat } = await setUp({
+      root: [toolCalls([asks('help'), call('bad')]), text('So be it.')],
+      helper: [toolCalls([call('dig')])],
+    })
+    expect(await rejectionOf(chat.ask('Where?'))).to.have.property('message', 'out of order')
+    mill.startWorkers()
+    const sub = await only(chat)
+    await until('the sub-chat waits', () => sub.awaitingApproval())
+    await chat.post('Never mind.', { whileRunning: 'interrupt' })
+    await until('the message is answered', async () => (await chat.messages()).at(-1)?.content === 'So be it.')
+    await until('the sub-chat is stopped', async () => (await chatRow(mill, sub)).cancelledTurn === 1)
+  })
+})
