@@ -1,5 +1,6 @@
 import type { Transaction } from 'sequelize'
 import { v7 as uuid } from 'uuid'
+import { cancelBelow } from './cancelling.ts'
 import { type ClaimKey, fence } from './claims.ts'
 import { chatColumns, selectList, toolCallColumns } from './columns.ts'
 import type { Database } from './database.ts'
@@ -56,7 +57,8 @@ export async function insertSubChat(
 
 /**
  * Records in the call how its sub-chat ended, and wants the parent run. False = that is known already, or the call waits for it no
- * longer: it was answered, or is gone. May be said any number of times.
+ * longer: it was answered, or is gone. May be said any number of times. One that was given up has the chats below it cancelled: its own
+ * turn is not taken up again, and nobody else waits for them.
  * @param key the claim of the run that says it; null = somebody who deletes the sub-chat.
  * @throws {ClaimLostError} when that run does not hold the sub-chat any longer.
  */
@@ -70,6 +72,7 @@ export async function reportToParent(
   return db.transaction(async (transaction) => {
     const { chat: parent } = await lockChat(db, parentId, transaction)
     if (key !== null) await fence(db, transaction, key)
+    if (outcome.kind === 'failed') await cancelBelow(db, id, null, transaction)
     const call = await findToolCall(db, parentId, parentCallId, transaction)
     const subChat = call === null || call.resultId !== null ? null : openSubChat(call)
     if (call === null || subChat === null || subChat.id !== id) return false

@@ -81,4 +81,19 @@ onEachDatabase('The sub-chats of a turn that was given up', (kind) => {
     await until('the message is answered', async () => (await chat.messages()).at(-1)?.content === 'So be it.')
     await until('the sub-chat is stopped', async () => (await chatRow(mill, sub)).cancelledTurn === 1)
   })
+
+  it('are stopped where that turn was itself one of a sub-chat: nobody waits for them (E175)', async () => {
+    const held = gate(text('Never.'))
+    const { mill, chat } = await setUp({
+      root: [toolCalls([asks('help')]), text('A pity.')],
+      helper: [toolCalls([asks('leaf'), call('bad')])],
+      leaf: [held],
+    })
+    mill.startWorkers()
+    await chat.askLater('Where?', { enqueue: true })
+    await until('the chat is answered', async () => (await chat.isComplete()) && !(await chat.running()))
+    const [helper, leaf] = await chat.subChats()
+    expect(await helper?.failure()).to.have.property('message', 'out of order')
+    await until('the leaf is stopped', async () => (await chatRow(mill, leaf as Chat)).cancelledTurn === 1)
+  })
 })

@@ -2,6 +2,7 @@ import { newMessage, userMessage } from '../../models/new-message.ts'
 import type { NewSubChat } from '../../models/sub-chats.ts'
 import { newlyClosed, openRequests, openSubChat, pauseOf } from '../../models/waiting.ts'
 import type { RowsPort } from '../../src/loop/ports.ts'
+import { cancelBelow } from './cancelling.ts'
 import { fence, wakeUp } from './fence.ts'
 import { savePending } from './settings.ts'
 import type { MemoryTables } from './tables.ts'
@@ -46,6 +47,7 @@ export function pauseRows(tables: MemoryTables): PauseRows {
       if (parentId === null || parentCallId === null) return false
       const parent = tables.chat(parentId)
       if (key !== null) fence(tables, key)
+      if (outcome.kind === 'failed') cancelBelow(tables, id)
       const call = tables.findToolCall(parentId, parentCallId)
       const subChat = call === null || call.resultId !== null ? null : openSubChat(call)
       if (call === null || subChat === null || subChat.id !== id) return false

@@ -129,6 +129,9 @@ export const decisionScenarios: Readonly<Record<string, Scenario>> = {
     await act.rows('by another', (rows) => rows.reportToParent(sub, answered, lost))
     await act.rows('told', (rows) => rows.reportToParent(sub, answered, below))
     await act.rows('told twice', (rows) => rows.reportToParent(sub, { kind: 'cancelled' }, below))
+    await act.chat('deep', { wantedAt: act.now(), parentId: 'sub-0', parentCallId: null })
+    await act.rows('given up', (rows) => rows.reportToParent(sub, { kind: 'failed', message: 'No.' }, below))
+    await act.read('deep')
     await act.rows('of no parent', (rows) => rows.reportToParent({ ...row }, answered, below))
     const result = { callId: 'calls-1', message: act.result(chatId, 'given up'), abandons: 'sub-1' }
     await act.rows('given up', (rows) => rows.commitToolResult(first, result))
