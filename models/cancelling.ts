@@ -28,6 +28,14 @@ export async function cancelTurn(
   return [...(rows === 0 ? [] : [chatId]), ...(await cancelBelow(db, chatId, turn, transaction))]
 }
 
+/** Cancels the turn also where nobody runs or wants the chat and it is not parked: it has open calls that a run has to close. */
+export async function interruptTurn(db: Database, chatId: string, transaction: Transaction): Promise<void> {
+  if ((await cancelTurn(db, chatId, null, transaction)).includes(chatId)) return
+  // Somebody made its moves by hand, or its turn was given up. A cancel needs a run that carries it out, and would pass it by.
+  await db.write(`UPDATE ${db.tables.chats} SET ${wantNow(db)} WHERE id = $chatId`, { chatId }, transaction)
+  await cancelTurn(db, chatId, null, transaction)
+}
+
 /**
  * Cancels the sub-chats of a chat that have not ended, and theirs; nobody waits for them any longer. Returns the ids of those that are
  * to be run for it.

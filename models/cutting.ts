@@ -2,12 +2,14 @@ import type { Transaction } from 'sequelize'
 import { ArgumentError } from '../src/errors.ts'
 import type { AttachmentValue } from './attachment-value.ts'
 import { dropBlobs } from './blobs.ts'
-import { cancelTurn } from './cancelling.ts'
+import { interruptTurn } from './cancelling.ts'
 import { wantNow } from './claims.ts'
 import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
 import { readFiles } from './read-row.ts'
 import type { Role } from './rows.ts'
+import { readOpenRound } from './staging.ts'
+import { openSubChat, pauseOf } from './waiting.ts'
 
 /** A question that is to be asked again, and what it is to say then. */
 export interface Cut {
@@ -34,7 +36,7 @@ export type CutOutcome =
       /** Whether the chat is wanted by this: because it was asked for, or because of a message that stays. */
       readonly wanted: boolean
     }
-  /** A process runs the chat, or it is parked: that turn was cancelled, and the cancel is to be carried out first. */
+  /** A process runs the chat, or it waits: that turn was cancelled, and the cancel is to be carried out first. */
   | { readonly kind: 'cancelled'; readonly messageId: string; readonly arrivedFrom: number; readonly claimed: boolean }
 
 interface Placed {
@@ -47,16 +49,16 @@ interface Placed {
 }
 
 /**
- * Removes everything behind a question and starts its turn anew, unless a process runs the chat or it is parked: then the turn
- * is cancelled, and nothing else is changed.
+ * Removes everything behind a question and starts its turn anew, unless a process runs the chat, it is parked, or a call of it has work
+ * elsewhere: then the turn is cancelled, and nothing else is changed.
  * @throws {ArgumentError} when there is no such question.
  */
 export async function cutTranscript(db: Database, cut: Cut, transaction: Transaction): Promise<CutOutcome> {
   const { chat, claimed } = await lockChat(db, cut.chatId, transaction)
   const messages = await readPlaces(db, chat.id, transaction)
   const question = questionOf(messages, cut)
-  if (claimed || chat.parked) {
-    if (chat.cancelTurn !== chat.turn) await cancelTurn(db, chat.id, chat.turn, transaction)
+  if (claimed || chat.parked || (await worksElsewhere(db, chat.id, transaction))) {
+    if (chat.cancelTurn !== chat.turn) await interruptTurn(db, chat.id, transaction)
     return { kind: 'cancelled', messageId: question.id, arrivedFrom: cut.arrivedFrom ?? chat.nextPosition, claimed }
   }
   const arrivedFrom = cut.arrivedFrom ?? Number.POSITIVE_INFINITY
@@ -75,6 +77,15 @@ export async function cutTranscript(db: Database, cut: Cut, transaction: Transac
   const files = await deleteMessages(db, ids, transaction)
   await dropBlobs(db, files, transaction)
   return { kind: 'cut', messageId: question.id, content, removed: ids, files, wanted }
+}
+
+/**
+ * Whether a call of the open round has a task or a sub-chat at work, which has to be ended with it. A parked chat is not the only one: of
+ * a turn that was given up, or whose worker died, nothing else tells.
+ */
+async function worksElsewhere(db: Database, chatId: string, transaction: Transaction): Promise<boolean> {
+  const open = await readOpenRound(db, chatId, transaction)
+  return open.some((call) => openSubChat(call) !== null || pauseOf(call).task !== undefined)
 }
 
 /** The wish was for what is gone, unless something waits in the queue. */

@@ -1,7 +1,6 @@
 import type { Transaction } from 'sequelize'
 import { ChatRunningError } from '../src/errors.ts'
-import { cancelTurn } from './cancelling.ts'
-import { wantNow } from './claims.ts'
+import { interruptTurn } from './cancelling.ts'
 import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
 import type { Json } from './rows.ts'
@@ -31,7 +30,7 @@ export async function postMessage(db: Database, posting: Posting, transaction: T
       throw look.claimed ? running(chatId) : openRound(chatId, open)
     case 'interrupt':
       // The message is wished for after the cancel, so that what settles the cancel leaves its wish.
-      await interrupt(db, chatId, transaction)
+      await interruptTurn(db, chatId, transaction)
       break
     case 'queue':
     case 'steer':
@@ -41,14 +40,6 @@ export async function postMessage(db: Database, posting: Posting, transaction: T
   }
   const how = { steer: whileRunning === 'steer', owner, wake: want }
   return queueInstead(db, posting, how, look.chat, transaction)
-}
-
-async function interrupt(db: Database, chatId: string, transaction: Transaction): Promise<void> {
-  if ((await cancelTurn(db, chatId, null, transaction)).includes(chatId)) return
-  // Nobody runs or wants the chat, and it is not parked: somebody made its moves by hand, or its turn was given up. A cancel
-  // needs a run that carries it out, and would pass such a chat by.
-  await db.write(`UPDATE ${db.tables.chats} SET ${wantNow(db)} WHERE id = $chatId`, { chatId }, transaction)
-  await cancelTurn(db, chatId, null, transaction)
 }
 
 function running(chatId: string): ChatRunningError {

@@ -8,8 +8,9 @@ import { lockChat } from './lock.ts'
 import { findOrCreateModel, type NamedModel } from './model-rows.ts'
 import { userMessage } from './new-message.ts'
 import { enqueueMessage, type Queueing } from './queue.ts'
+import { readStored } from './read-row.ts'
 import { noteDelivered } from './receipts.ts'
-import type { ChatRow, MessageRow, QueuedMessageRow } from './rows.ts'
+import type { ChatRow, JsonObject, MessageRow, QueuedMessageRow, ToolCallRow } from './rows.ts'
 import { type PendingSettings, savePending } from './settings.ts'
 import { type ChatLook, readQueue } from './transcript.ts'
 import { deleteQueued, insertMessages, type NewMessage } from './turns.ts'
@@ -107,22 +108,24 @@ export async function stageNow(
 }
 
 /** A call of the last answer that has no result. */
-export interface OpenCall {
-  readonly name: string
-  readonly toolCallId: string
-}
+export type OpenCall = Pick<ToolCallRow, 'name' | 'toolCallId' | 'resultId' | 'mcpState'>
 
 /** The calls without a result of the last answer, in the model's order; empty where no round is open. */
 export async function readOpenRound(db: Database, chatId: string, transaction: Transaction): Promise<OpenCall[]> {
   const { messages, toolCalls } = db.tables
   const open = await db.read(
-    `SELECT t.name AS name, t.tool_call_id AS toolCallId FROM ${toolCalls} t WHERE t.result_id IS NULL AND t.message_id = ` +
+    `SELECT t.name AS name, t.tool_call_id AS toolCallId, t.mcp_state AS mcpState FROM ${toolCalls} t WHERE t.result_id IS NULL AND t.message_id = ` +
       `(SELECT m.id FROM ${messages} m WHERE m.chat_id = $chatId AND m.role NOT IN ('system', 'tool') AND m.summary_through IS NULL ` +
       'ORDER BY m.position DESC LIMIT 1) ORDER BY t.position',
     { chatId },
     transaction,
   )
-  return open.map(({ name, toolCallId }) => ({ name: name as string, toolCallId: toolCallId as string }))
+  return open.map(({ name, toolCallId, mcpState }) => ({
+    name: name as string,
+    toolCallId: toolCallId as string,
+    resultId: null,
+    mcpState: readStored('pause', mcpState, db.dialect) as JsonObject | null,
+  }))
 }
 
 /** For a message that can't be added before these calls have their results. */

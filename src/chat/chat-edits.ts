@@ -30,7 +30,7 @@ export abstract class ChatEdits extends ChatPosts {
 
   /**
    * Gives a user message another text and removes every message behind it, with its calls and what was decided about them; usage
-   * entries stay. What runs or is parked is cancelled first, as by {@link cancel}, and has ended when the messages go: no tool of the
+   * entries stay. What runs or waits is cancelled first, as by {@link cancel}, and has ended when the messages go: no tool of the
    * removed part begins afterwards. The message keeps its id and place, and is asked by the next `complete`, or with `enqueue` by
    * a worker. Queued messages stay. To keep the old course, fork the chat first. (E55, E56)
    * @throws {ArgumentError} when the chat has no such user message, or the text is none; nothing is changed.
@@ -91,15 +91,20 @@ export abstract class ChatEdits extends ChatPosts {
     }
   }
 
-  /** Has the cancel of a parked turn carried out here or, where the agent is elsewhere, by a worker; waits for whoever runs. */
+  /** Has the cancel of a turn that nobody runs carried out here or, where the agent is elsewhere, by a worker; waits for whoever runs. */
   async #carryOutCancel(claimed: boolean, giveUpAt: number): Promise<void> {
     const { ports } = this.deps
     const isOurs = this.agent === null || ports.agentNamed(this.agent) !== null
     if (!claimed && isOurs) {
-      await this.complete().catch((error: unknown) => {
-        if (!(error instanceof CancelledError)) throw error
-      })
-      return
+      const settled = await this.complete().then(
+        () => false,
+        (error: unknown) => {
+          if (!(error instanceof CancelledError)) throw error
+          return true
+        },
+      )
+      // Else somebody else has the chat by now, or it is not to be had yet.
+      if (settled) return
     }
     if (performance.now() >= giveUpAt) {
       throw new ChatRunningError(

@@ -4,7 +4,7 @@ import { gate, type LoggedRequest, type Reply, text, toolCalls } from '../../src
 import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
 import { until } from '../support/until.ts'
-import { chatRow } from './support/rows.ts'
+import { change, chatRow } from './support/rows.ts'
 import { call, freshId, freshName, recording } from './support/tools.ts'
 import { rejectionOf } from './support/watching.ts'
 
@@ -95,5 +95,34 @@ onEachDatabase('The sub-chats of a turn that was given up', (kind) => {
     const [helper, leaf] = await chat.subChats()
     expect(await helper?.failure()).to.have.property('message', 'out of order')
     await until('the leaf is stopped', async () => (await chatRow(mill, leaf as Chat)).cancelledTurn === 1)
+  })
+
+  it('and its tasks are stopped where its question is edited (E175)', async () => {
+    const { mill, chat, ended } = await setUp({
+      root: [toolCalls([asks('help'), call('begin'), call('bad')]), text('So be it.')],
+      helper: [toolCalls([call('dig')])],
+    })
+    expect(await rejectionOf(chat.ask('Where?'))).to.have.property('message', 'out of order')
+    const sub = await only(chat)
+    await sub.complete()
+    await chat.edit((await chat.messages())[0]?.id ?? '', 'Who?')
+    expect((await chatRow(mill, sub)).cancelTurn).to.equal(1)
+    expect(ended).to.deep.equal(['job-1'])
+    expect((await chat.complete())?.content).to.equal('So be it.')
+  })
+
+  it('are stopped too where the worker that asked them died, and the question is edited (E175)', async () => {
+    const { mill, chat } = await setUp({
+      root: [toolCalls([asks('help')]), text('So be it.')],
+      helper: [toolCalls([call('dig')])],
+    })
+    await chat.ask('Where?')
+    const sub = await only(chat)
+    // As after the pause of the call was stored, and before the chat was given back.
+    const dead = { claimed_by: 'dead', claimed_until: new Date(Date.now() - 1_000), wanted_at: new Date(), parked: 0 }
+    await change(mill.models.Chat, chat.id, dead)
+    await chat.edit((await chat.messages())[0]?.id ?? '', 'Who?')
+    expect((await chatRow(mill, sub)).cancelTurn).to.equal(1)
+    expect((await chat.complete())?.content).to.equal('So be it.')
   })
 })
