@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Transaction } from 'sequelize'
 import { ArgumentError, ChatRunningError } from '../src/errors.ts'
 import { holdBlobs } from './blobs.ts'
+import { cancelTurn } from './cancelling.ts'
 import { selectList, toolCallColumns } from './columns.ts'
 import type { Database } from './database.ts'
 import { lockChat } from './lock.ts'
@@ -9,6 +10,7 @@ import type { ToolCallRow } from './rows.ts'
 import { type PendingSettings, savePending } from './settings.ts'
 import { readToolCall } from './transcript.ts'
 import { freshCallId, insertMessages, type NewMessage } from './turns.ts'
+import { openSubChat } from './waiting.ts'
 
 /** A message that an application adds by hand, with the calls that it requests. */
 export interface AddedMessage {
@@ -64,10 +66,14 @@ export async function addMessage(db: Database, added: AddedMessage, transaction:
   await db.insert<ToolCallRow>(db.tables.toolCalls, toolCallColumns, added.toolCalls, { transaction })
   if (answered !== null) {
     await db.write(
-      `UPDATE ${db.tables.toolCalls} SET result_id = $resultId, updated_at = ${db.dialect.now} WHERE id = $id`,
+      `UPDATE ${db.tables.toolCalls} SET result_id = $resultId, claimed_by = NULL, claimed_until = NULL, started_at = NULL, ` +
+        `mcp_state = NULL, updated_at = ${db.dialect.now} WHERE id = $id`,
       { id: answered.id, resultId: added.message.id },
       transaction,
     )
+    const subChat = openSubChat(answered)
+    // Nobody is rung for it: the process that runs it sees that within a second, and else the sweeper wakes one.
+    if (subChat !== null) await cancelTurn(db, subChat.id, null, transaction)
   }
   return added.message.id
 }

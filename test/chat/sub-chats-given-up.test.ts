@@ -4,7 +4,7 @@ import { gate, type LoggedRequest, type Reply, text, toolCalls } from '../../src
 import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
 import { until } from '../support/until.ts'
-import { change, chatRow } from './support/rows.ts'
+import { change, chatRow, lastCalls } from './support/rows.ts'
 import { call, freshId, freshName, recording } from './support/tools.ts'
 import { rejectionOf } from './support/watching.ts'
 
@@ -123,6 +123,19 @@ onEachDatabase('The sub-chats of a turn that was given up', (kind) => {
     await change(mill.models.Chat, chat.id, dead)
     await chat.edit((await chat.messages())[0]?.id ?? '', 'Who?')
     expect((await chatRow(mill, sub)).cancelTurn).to.equal(1)
+    expect((await chat.complete())?.content).to.equal('So be it.')
+  })
+
+  it('is stopped where its call gets a result by hand (E175)', async () => {
+    const { mill, chat } = await setUp({
+      root: [toolCalls([asks('help')]), text('So be it.')],
+      helper: [toolCalls([call('dig')])],
+    })
+    await chat.ask('Where?')
+    const [help] = await lastCalls(chat)
+    await chat.addMessage({ role: 'tool', toolCallId: help?.toolCallId ?? '', content: 'In the shed.' })
+    expect((await chatRow(mill, await only(chat))).cancelTurn).to.equal(1)
+    expect((await lastCalls(chat))[0]?.mcpState).to.equal(null)
     expect((await chat.complete())?.content).to.equal('So be it.')
   })
 })
