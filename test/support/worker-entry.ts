@@ -2,7 +2,8 @@ import { pathToFileURL } from 'node:url'
 import { type ConnectOptions, Threadmill } from '../../src/index.ts'
 
 // A worker process of a test: `worker-entry APP`, where the module APP exports `agents` and, if it
-// likes, `tools` and `observe`. Options come as JSON in THREADMILL_TEST_OPTIONS. Says READY on stdout; ends cleanly on SIGTERM.
+// likes, `tools` and `observe`. Options come as JSON in THREADMILL_TEST_OPTIONS. Says READY on
+// stdout, and CLOSING when it has begun to end cleanly, on SIGTERM.
 
 const app = await import(pathToFileURL(process.argv[2] ?? '').href)
 const { counts, ...options } = JSON.parse(process.env.THREADMILL_TEST_OPTIONS ?? '{}') as ConnectOptions & {
@@ -13,6 +14,7 @@ const pool = mill.startWorkers(counts)
 await pool.ready()
 process.on('SIGTERM', () => {
   void mill.close().then(() => process.exit(0))
+  process.stdout.write('CLOSING\n')
 })
 // The parent ends with the test; its worker must not outlive it.
 process.stdin.resume().on('end', () => process.exit(1))
