@@ -33,8 +33,8 @@ const kept: JobsOptions = { attempts: 1, removeOnComplete: { count: 1_000 }, rem
 /** The sweeper rings once more for a chat that is still due after this time, in ms, whatever became of its last ring. */
 const sweepAgainMs = 10_000
 
-/** How long a caller waits for a ring, in ms. */
-const ringLimitMs = 2_000
+/** How long a caller waits for a ring, in ms: a request that waits for more than this has to be answered within 3 s, too. (E155) */
+const ringLimitMs = 1_000
 
 /** Rings the queues. A ring is never needed for correctness: what it announces is a row, and the sweeper rings again. */
 export class Bells {

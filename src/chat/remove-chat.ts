@@ -19,5 +19,5 @@ export async function removeChat(deps: ChatDependencies, id: string): Promise<vo
     deps,
     digests.map((digest) => ({ digest })),
   )
-  for (const gone of ids) await deps.ports.events.forget(gone)
+  await Promise.all(ids.map((gone) => deps.ports.events.forget(gone)))
 }

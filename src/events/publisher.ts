@@ -26,7 +26,7 @@ export interface EventPublisherOptions {
   readonly expireMs?: { readonly running: number; readonly ended: number } | undefined
   /** Most entries of one chat that wait while Redis is slow or away; then the oldest deltas go. Default: `maxLength`. */
   readonly maxWaiting?: number | undefined
-  /** How long a `flush` or `close` waits for Redis, in ms. Default: 2000. */
+  /** How long a `flush`, `forget` or `close` waits for Redis, in ms. Default: 1000. */
   readonly giveUpMs?: number | undefined
   /** Told why events of a chat were dropped or not sent yet. What it throws is ignored. */
   readonly onError: (error: Error, chatId: string) => void
@@ -39,7 +39,7 @@ export interface EventPublisher {
   publish(chatId: string, claimToken: number, event: LiveEvent): void
   /** Resolves when everything published so far for the chat was sent or dropped, or after `giveUpMs`. */
   flush(chatId: string): Promise<void>
-  /** Drops what waits for a chat that is gone, and its stream. */
+  /** Drops what waits for a chat that is gone, and its stream; waits for Redis as `flush` does. */
   forget(chatId: string): Promise<void>
   /** Flushes every chat, then drops what is left. Safe to call again. The connection stays the caller's. */
   close(): Promise<void>
@@ -69,7 +69,7 @@ function notTaken(chatId: string, problem: string): UnreachableError {
 
 /** Makes a publisher on a connection that should fail at once, not queue, while Redis is away. */
 export function eventPublisher(redis: Redis | Cluster, options: EventPublisherOptions): EventPublisher {
-  const { prefix, coalesceMs = 40, maxLength = 5000, expireMs = EXPIRE_MS, giveUpMs = 2000, onError } = options
+  const { prefix, coalesceMs = 40, maxLength = 5000, expireMs = EXPIRE_MS, giveUpMs = 1_000, onError } = options
   const { gatherMs = 5, maxWaiting = maxLength, timers = globalThis } = options
   const lanes = new Map<string, Lane>()
   const numbers = entryNumbers()
@@ -186,8 +186,12 @@ export function eventPublisher(redis: Redis | Cluster, options: EventPublisherOp
   async function forget(chatId: string): Promise<void> {
     const lane = lanes.get(chatId)
     if (lane) lane.waiting = []
-    await flush(chatId)
-    await redis.del(streamKey(prefix, chatId)).catch((error: unknown) => report(error, chatId))
+    const remove = async () => {
+      // Behind what is on its way, which would make the stream anew.
+      await lane?.sending
+      await redis.del(streamKey(prefix, chatId)).catch((error: unknown) => report(error, chatId))
+    }
+    await inTime(remove(), chatId)
   }
 
   function inTime(settled: Promise<void>, chatId: string): Promise<void> {

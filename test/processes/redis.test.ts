@@ -1,5 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import type { Job } from 'bullmq'
 import { expect } from 'chai'
+import type { Transaction } from 'sequelize'
+import type { Chat } from '../../src/index.ts'
 import { text } from '../../src/testing/index.ts'
 import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
@@ -73,7 +76,7 @@ onEachDatabase('An idle worker', (kind) => {
     await wait(IDLE_OUTAGE_MS)
     await bench.redis.restart()
     await after.askLater('ping', { enqueue: true })
-    await until('both are answered', async () => (await isAtRest(during)) && (await isAtRest(after)), 15_000)
+    await until('both are answered', async () => (await isAtRest(during)) && (await isAtRest(after)), 10_000)
     expect(model.requests).to.have.length(2)
     await expectWhole(mill, during)
     await expectWhole(mill, after)
@@ -85,13 +88,15 @@ onEachDatabase('An idle worker', (kind) => {
     await bench.script(text('pong'))
     const mill = await bench.connect()
     const chat = await mill.chats.create()
-    await workers.start({ app: 'clerk', options: bench.options() })
+    const worker = await workers.start({ app: 'clerk', options: bench.options() })
     const { redis } = jobs()
-    await redis.ping()
-    await redis.client('KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+    const cut = await redis.client('KILL', 'SKIPME', 'yes')
+    expect(cut, 'connections').to.be.greaterThan(2)
     await chat.askLater('ping', { enqueue: true })
-    await until('it is answered', () => isAtRest(chat), 15_000)
+    await until('it is answered', () => isAtRest(chat), 10_000)
     expect(await transcriptOf(chat)).to.eql(['U ping', 'A pong'])
+    worker.signal('SIGTERM')
+    expect(await worker.ended, 'it was never restarted').to.equal(0)
   }).timeout(LIMIT_MS)
 
   it('that is rung before the message is committed, or for one that never is, ends its job quietly (B49)', async () => {
@@ -111,5 +116,40 @@ onEachDatabase('An idle worker', (kind) => {
     expect(await transcriptOf(chat)).to.eql(['U ping', 'A pong'])
     expect(model.requests).to.have.length(1)
     expect(await jobs().failed()).to.equal(0)
+  }).timeout(LIMIT_MS)
+
+  it('answers once what is committed 300 ms after it was wanted, and nothing that is rolled back (B49)', async () => {
+    const model = await bench.script(text('pong'))
+    const mill = await bench.connect()
+    const [kept, dropped] = [await mill.chats.create(), await mill.chats.create()]
+    await workers.start({ app: 'clerk', options: bench.options() })
+    const rungBefore = async (chat: Chat, transaction: Transaction) => {
+      await chat.askLater('ping', { enqueue: true, transaction })
+      // The job that other products add by now: its statement waits for the row, or finds nothing.
+      const job = await jobs().ring(chat.id)
+      await until('a worker has it', async () => (await job.getState()) !== 'waiting')
+      await wait(300)
+      return job
+    }
+    await mill.sequelize.transaction((transaction) => rungBefore(kept, transaction))
+    await until('it is answered', () => isAtRest(kept))
+    expect(await transcriptOf(kept)).to.eql(['U ping', 'A pong'])
+    expect(model.requests).to.have.length(1)
+    let early: Job | undefined
+    const given = mill.sequelize.transaction(async (transaction) => {
+      early = await rungBefore(dropped, transaction)
+      throw new RangeError('the application thinks better of it')
+    })
+    await given.then(
+      () => expect.fail('the transaction was committed'),
+      (error) => expect(error).to.be.instanceOf(RangeError),
+    )
+    for (const job of [early, await jobs().ring(dropped.id)]) {
+      await until('its jobs have ended', async () => (await jobs().job(job?.id ?? ''))?.returnvalue === 'not wanted')
+    }
+    expect(await dropped.messages()).to.eql([])
+    expect(model.requests).to.have.length(1)
+    expect(await jobs().failed()).to.equal(0)
+    await expectWhole(mill, kept)
   }).timeout(LIMIT_MS)
 })
