@@ -85,7 +85,7 @@ export async function planCall(
   // Looking at a task again is no second run of the tool.
   if (pauseOf(call).task !== undefined) return { kind: 'run', call, tool }
   if (isInterrupted(run, call)) {
-    const context = { chat: chatOf(run), signal, timers: run.ports.clock.timers }
+    const context = { chat: chatOf(run), signal, claim: run.claim.signal, timers: run.ports.clock.timers }
     return planInterrupted(tool, call, await decideInterrupted(tool, call, context), expiryOf(tool, now))
   }
   const remembered = isRemembered(run.transcript, call, run.remembered)

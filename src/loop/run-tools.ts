@@ -171,8 +171,9 @@ async function hookedExecution(
     files,
     now: () => run.ports.clock.now(),
   }
+  const options = { signal, claim: run.claim.signal, timers: run.ports.clock.timers }
   const result = await executeObserved(run, call, () =>
-    executeTool(tool, { ...call, claimedBy: run.claim.claimId }, context, { signal, timers: run.ports.clock.timers }),
+    executeTool(tool, { ...call, claimedBy: run.claim.claimId }, context, options),
   ).finally(() => files.close())
   try {
     await reports.told()

@@ -41,6 +41,8 @@ export interface CallFiles {
 export interface ExecutionOptions {
   /** The run's signal, aborted with a `StopReason`. */
   readonly signal: AbortSignal
+  /** The claim's, aborted with a {@link ClaimLostError} or a {@link ShutdownError}. */
+  readonly claim?: AbortSignal | undefined
   readonly timers?: ToolTimers | undefined
 }
 
@@ -57,7 +59,7 @@ type Entry =
  * validation counts. A run that the user stopped still takes the result of a tool that finishes.
  *
  * `raise` is set when the tool threw anything but a `ToolError` and its `onError` is `raise`.
- * @throws {ClaimLostError} {ShutdownError} at once when the signal says so: no result may be written then.
+ * @throws {ClaimLostError} {ShutdownError} at once when a signal says so: no result may be written then.
  */
 export async function executeTool(
   tool: Tool,
@@ -65,7 +67,7 @@ export async function executeTool(
   context: ExecutionContext,
   options: ExecutionOptions,
 ): Promise<ToolResult> {
-  const { signal, timers } = options
+  const { signal, claim, timers } = options
   throwIfAbandoned(signal, call.chatId)
   if (signal.aborted) return { outcome: 'interrupted', content: notStartedCall(tool.name, STOPPED) }
   // Its arguments read as {}, which it never said.
@@ -83,7 +85,7 @@ export async function executeTool(
         if (entry.kind === 'ended') await context.files.stored()
         return entry
       },
-      { signal, timers, timeoutMs: tool.timeoutMs, chatId: call.chatId },
+      { signal, claim, timers, timeoutMs: tool.timeoutMs, chatId: call.chatId },
     )
     return resultOfEnding(tool, ending, signal)
   } finally {

@@ -7,6 +7,8 @@ export interface InterruptedContext {
   readonly chat: ToolContext['chat']
   /** The run's signal, aborted with a `StopReason`. */
   readonly signal: AbortSignal
+  /** The claim's, aborted with a {@link ClaimLostError} or a {@link ShutdownError}. */
+  readonly claim?: AbortSignal | undefined
   readonly timers?: ToolTimers | undefined
 }
 
@@ -15,7 +17,7 @@ export interface InterruptedContext {
  * given the tool's own time limit.
  * @throws whatever the tool's reconcile function throws, unchanged.
  * @throws {ConfigurationError} if that function returns something else than it may, or does not return in time.
- * @throws {ClaimLostError} {ShutdownError} at once when the signal says so.
+ * @throws {ClaimLostError} {ShutdownError} at once when a signal says so.
  */
 export async function decideInterrupted(
   tool: Tool,
@@ -24,11 +26,11 @@ export async function decideInterrupted(
 ): Promise<Reconciled> {
   const { onInterrupted } = tool
   if (typeof onInterrupted !== 'function') return { action: onInterrupted }
-  const { chat, signal, timers } = context
+  const { chat, signal, claim, timers } = context
   const ending = await withinLimits(
     async (own) =>
       onInterrupted({ toolCall: call, chat, idempotencyKey: call.id, signal: own, arguments: call.arguments }),
-    { signal, timers, timeoutMs: tool.timeoutMs, chatId: call.chatId },
+    { signal, claim, timers, timeoutMs: tool.timeoutMs, chatId: call.chatId },
   )
   if (ending.kind === 'threw') throw ending.error
   if (ending.kind === 'returned') return reconciled(tool, ending.value)

@@ -16,6 +16,8 @@ export type Ending<T> =
 export interface Limits {
   /** The run's signal. */
   readonly signal: AbortSignal
+  /** The claim's, which says by a ClaimLostError or a ShutdownError what the run's can't say any more once it was stopped. */
+  readonly claim?: AbortSignal | undefined
   readonly timeoutMs: number
   readonly timers?: ToolTimers | undefined
   /** For errors: whose work it is. */
@@ -24,12 +26,13 @@ export interface Limits {
 
 /**
  * Runs `work` until it ends, its time is over, or this process may no longer act for the chat. Work that ignores its
- * signal is left behind, and what it does later is dropped. A run that the user stopped still waits for the work.
- * @throws {ClaimLostError} at once when the run's signal says `claim-lost`.
- * @throws {ShutdownError} at once when it says `shutdown`.
+ * signal is left behind, and what it does later is dropped. A run that the user stopped still waits for the work, for as long
+ * as this process may act for the chat.
+ * @throws {ClaimLostError} at once when the run's signal says `claim-lost`, or the claim's was aborted by one.
+ * @throws {ShutdownError} at once when it says `shutdown`, or the claim's was aborted by one.
  */
 export async function withinLimits<T>(work: (signal: AbortSignal) => Promise<T>, limits: Limits): Promise<Ending<T>> {
-  const { signal, timeoutMs, chatId, timers = globalThis } = limits
+  const { signal, claim, timeoutMs, chatId, timers = globalThis } = limits
   throwIfAbandoned(signal, chatId)
   const controller = new AbortController()
   let stop = (): void => {}
@@ -39,6 +42,7 @@ export async function withinLimits<T>(work: (signal: AbortSignal) => Promise<T>,
       const error = abandonment(signal, chatId)
       if (error !== null) reject(error)
     }
+    const onAbandoned = (): void => reject(claim?.reason)
     const timer = timers.setTimeout(() => {
       controller.abort('timeout' satisfies StopReason)
       resolve({ kind: 'timeout' })
@@ -46,9 +50,12 @@ export async function withinLimits<T>(work: (signal: AbortSignal) => Promise<T>,
     stop = () => {
       timers.clearTimeout(timer)
       signal.removeEventListener('abort', onAbort)
+      claim?.removeEventListener('abort', onAbandoned)
     }
     signal.addEventListener('abort', onAbort, { once: true })
     if (signal.aborted) onAbort()
+    claim?.addEventListener('abort', onAbandoned, { once: true })
+    if (claim?.aborted) onAbandoned()
     // Settled here for good or ill, so that a late rejection is never unhandled.
     work(controller.signal).then(
       (value) => resolve({ kind: 'returned', value }),

@@ -61,6 +61,11 @@ function execution(of: Tool, args: JsonObject = {}, malformed: string | null = n
   }
 }
 
+function stoppable(): [AbortSignal, (reason: StopReason) => void] {
+  const controller = new AbortController()
+  return [controller.signal, (reason) => controller.abort(reason)]
+}
+
 function errorIn(content: string): string {
   return (JSON.parse(content) as { error: string }).error
 }
@@ -202,6 +207,26 @@ describe('executeTool', () => {
     gate.resolve('done')
     expect(await running).to.deep.include({ outcome: 'succeeded', content: 'done', returned: 'done' })
   })
+
+  for (const [what, lost] of [
+    ['the claim was lost', new ClaimLostError('taken by another', { chatId: CHAT.id })],
+    ['the process is to end', new ShutdownError('the grace is over')],
+  ] as const) {
+    it(`does not wait for a stopped tool any more once ${what} (E165)`, async () => {
+      const started = deferred<void>()
+      const claim = new AbortController()
+      const never = tool(() => {
+        started.resolve()
+        return new Promise(() => {})
+      })
+      const [signal, stop] = stoppable()
+      const running = errorFrom(() => executeTool(never, storedCall(), around, { signal, claim: claim.signal }))
+      await started.promise
+      stop('stopped')
+      claim.abort(lost)
+      expect(await running).to.equal(lost)
+    })
+  }
 
   it('answers a tool that throws on a stop as interrupted, without an error for the run', async () => {
     const started = deferred<void>()
