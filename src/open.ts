@@ -16,7 +16,7 @@ import type { ChatDependencies } from './chat/chat-handle.ts'
 import { tellTurnEnd } from './chat/turn-ends.ts'
 import { CancelWatch } from './claims/cancel-watch.ts'
 import { claimLock } from './claims/claim-lock.ts'
-import { Claims } from './claims/claims.ts'
+import { Claims, databaseClaimRows } from './claims/claims.ts'
 import { Renewer } from './claims/renewer.ts'
 import { type LiveEvents, liveEvents } from './events/live-events.ts'
 import { configure, defaultClients, type Equipment, toolsOf } from './loop/configure.ts'
@@ -140,7 +140,7 @@ export async function open(
   )
   const cancels = new CancelWatch((chatIds) => cancelledAmong(db, chatIds), cancelLookMs, instruments.observe)
   const claims = new Claims({
-    db,
+    rows: databaseClaimRows(db),
     lock: claimLock(locking, { prefix, ttlMs, db: redis.db, observe: instruments.observe }),
     renewer,
     cancels,

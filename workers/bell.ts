@@ -36,6 +36,20 @@ const sweepAgainMs = 10_000
 /** How long a caller waits for a ring, in ms: a request that waits for more than this has to be answered within 3 s, too. (E155) */
 const ringLimitMs = 1_000
 
+/** The job that wakes a worker at once; rung while one is active, one more is kept for after it. */
+export function ringJob(chatId: string): JobsOptions {
+  return { ...kept, deduplication: { id: chatId, keepLastIfActive: true, reschedule: true } }
+}
+
+/**
+ * The sweeper's job. A dead worker's job stays active for long, and its id with it; so the id holds the claim token, and the
+ * time, in ms, for a worker that died before it took the chat.
+ */
+export function sweepJob(chatId: string, claimToken: number, now: number): JobsOptions {
+  const period = Math.floor(now / sweepAgainMs)
+  return { ...kept, deduplication: { id: `${chatId}:${claimToken}:${period}` } }
+}
+
 /** Rings the queues. A ring is never needed for correctness: what it announces is a row, and the sweeper rings again. */
 export class Bells {
   readonly #queues: Readonly<Record<Bell, Queue<RingData>>>
@@ -65,21 +79,15 @@ export class Bells {
   /** Wakes a worker now, or after a delay; a ring that Redis does not take is observed, and lost. */
   async ring(chatId: string, queue: Bell, { delayMs = 0, priority }: RingOptions = {}): Promise<void> {
     const urgency = priority === undefined ? {} : { priority }
-    if (delayMs > 0) {
-      // An id of its own: a delayed job must never swallow an immediate ring.
-      return this.#add(queue, 'later', chatId, { ...urgency, delay: delayMs, deduplication: { id: `${chatId}:later` } })
-    }
-    const deduplication = { id: chatId, keepLastIfActive: true, reschedule: true }
-    return this.#add(queue, 'ring', chatId, { ...urgency, deduplication })
+    // An id of its own: a delayed job must never swallow an immediate ring.
+    const later = { ...kept, ...urgency, delay: delayMs, deduplication: { id: `${chatId}:later` } }
+    if (delayMs > 0) return this.#add(queue, 'later', chatId, later)
+    return this.#add(queue, 'ring', chatId, { ...urgency, ...ringJob(chatId) })
   }
 
-  /**
-   * The sweeper's ring. A dead worker's job stays active for long, and its id with it; so the id holds the claim token, and
-   * the time, for a worker that died before it took the chat.
-   */
+  /** The sweeper's ring. */
   async sweep(chatId: string, queue: Bell, claimToken: number): Promise<void> {
-    const period = Math.floor(Date.now() / sweepAgainMs)
-    await this.#add(queue, 'sweep', chatId, { deduplication: { id: `${chatId}:${claimToken}:${period}` } })
+    await this.#add(queue, 'sweep', chatId, sweepJob(chatId, claimToken, Date.now()))
   }
 
   /** How many jobs each queue has, by state. Rejects while Redis is away. */
@@ -95,7 +103,7 @@ export class Bells {
   }
 
   async #add(queue: Bell, name: RingName, chatId: string, options: JobsOptions): Promise<void> {
-    const added = this.#queues[queue].add(name, { chatId }, { ...kept, ...options }).catch((error: unknown) => {
+    const added = this.#queues[queue].add(name, { chatId }, options).catch((error: unknown) => {
       this.#observe({ type: 'ring.lost', chatId, queue, error: errorFacts(error) })
     })
     // An application's own client may wait for a Redis that is away; whoever rings, a commit perhaps, must not.

@@ -1,28 +1,63 @@
 import { setTimeout } from 'node:timers/promises'
 import { v4 as uuid } from 'uuid'
-import { chatNotFound, claimLost, readUntaken, type TakeFor, takeChat, type Untaken } from '../../models/claims.ts'
+import {
+  chatNotFound,
+  claimLost,
+  readUntaken,
+  type TakeFor,
+  type TakeOptions,
+  takeChat,
+  type Untaken,
+} from '../../models/claims.ts'
 import type { Database } from '../../models/database.ts'
 import type { ClaimLostError } from '../errors.ts'
 import type { CancelWatch } from './cancel-watch.ts'
 import type { ClaimLock } from './claim-lock.ts'
-import { elapsedMs, moment } from './elapsed.ts'
+import { type Clocks, elapsedMs, moment, realClocks } from './elapsed.ts'
 import type { KeptClaim, Renewer } from './renewer.ts'
 
 /** How often a chat that nobody holds is tried again while its lock is on its way back. */
 const LOCK_TRIES = 10
 const LOCK_PAUSE_MS = 20
 
+/** The statements that taking a chat needs. */
+export interface ClaimRows {
+  take(options: TakeOptions): Promise<boolean>
+  /** Null: there is no such chat. */
+  untaken(chatId: string): Promise<Untaken | null>
+}
+
+/** Those of a real database. */
+export function databaseClaimRows(db: Database): ClaimRows {
+  return { take: (options) => takeChat(db, options), untaken: (chatId) => readUntaken(db, chatId) }
+}
+
+/** Time and ids as claims have them: this process's own, or those of a simulator. */
+export interface ClaimClock {
+  readonly clocks: Clocks
+  /** Waits so many ms. */
+  wait(ms: number): Promise<unknown>
+  /** Made anew for each take. */
+  newId(): string
+}
+
+const realClaimClock: ClaimClock = { clocks: realClocks, wait: (ms) => setTimeout(ms), newId: uuid }
+
 export interface ClaimsOptions {
-  readonly db: Database
+  readonly rows: ClaimRows
   readonly lock: ClaimLock
-  readonly renewer: Renewer
-  readonly cancels: CancelWatch
+  readonly renewer: Pick<Renewer, 'ready' | 'keep' | 'drop' | 'keepCall'>
+  readonly cancels: Pick<CancelWatch, 'watch'>
   readonly ttlMs: number
   /** What must be left of a claim before anything that takes time is begun, in ms. */
   readonly marginMs: number
   /** The agents that this process has. */
   readonly agents: () => readonly string[]
+  /** Default: this process's own. */
+  readonly clock?: ClaimClock
 }
+
+type Known = Required<ClaimsOptions>
 
 export type Taken =
   | { readonly kind: 'held'; readonly claim: Claim }
@@ -30,11 +65,11 @@ export type Taken =
 
 /** Where chats are taken. */
 export class Claims {
-  readonly #options: ClaimsOptions
+  readonly #options: Known
   readonly #held = new Set<Claim>()
 
   constructor(options: ClaimsOptions) {
-    this.#options = options
+    this.#options = { clock: realClaimClock, ...options }
   }
 
   /**
@@ -42,19 +77,18 @@ export class Claims {
    * @throws {ChatNotFoundError} when there is no such chat.
    */
   async take(chatId: string, reason: TakeFor): Promise<Taken> {
-    const { db, lock, renewer, ttlMs } = this.#options
+    const { rows, lock, renewer, ttlMs, clock } = this.#options
     await renewer.ready()
     for (let tries = 1; ; tries++) {
-      const claimId = uuid()
-      const begun = moment()
+      const claimId = clock.newId()
+      const begun = moment(clock.clocks)
       const isFree = await lock.acquire(chatId, claimId)
       if (isFree) {
-        const taken = await takeChat(db, { chatId, claimId, ttlMs, reason, agents: this.#options.agents() }).catch(
-          async (error: unknown) => {
-            await lock.release(claimId)
-            throw error
-          },
-        )
+        const take = { chatId, claimId, ttlMs, reason, agents: this.#options.agents() }
+        const taken = await rows.take(take).catch(async (error: unknown) => {
+          await lock.release(claimId)
+          throw error
+        })
         if (taken) {
           const claim = new Claim(chatId, claimId, begun, this.#options, () => this.#held.delete(claim))
           this.#held.add(claim)
@@ -62,11 +96,11 @@ export class Claims {
         }
         await lock.release(claimId)
       }
-      const untaken = await readUntaken(db, chatId)
+      const untaken = await rows.untaken(chatId)
       if (untaken === null) throw chatNotFound(chatId)
       // The row is given back before the lock: whoever comes in between waits for the lock, which decides nothing.
       if (isFree || untaken.claimed || tries === LOCK_TRIES) return { kind: 'refused', untaken }
-      await setTimeout(LOCK_PAUSE_MS)
+      await clock.wait(LOCK_PAUSE_MS)
     }
   }
 
@@ -87,11 +121,11 @@ export class Claim implements KeptClaim {
   readonly claimId: string
   readonly calls = new Set<string>()
   last
-  readonly #options: ClaimsOptions
+  readonly #options: Known
   readonly #forget: () => void
   readonly #abort = new AbortController()
 
-  constructor(chatId: string, claimId: string, begun: KeptClaim['last'], options: ClaimsOptions, forget: () => void) {
+  constructor(chatId: string, claimId: string, begun: KeptClaim['last'], options: Known, forget: () => void) {
     this.chatId = chatId
     this.claimId = claimId
     this.last = begun
@@ -123,8 +157,8 @@ export class Claim implements KeptClaim {
   /** @throws {ClaimLostError} unless enough of the claim is left; whatever aborted the claim comes first. */
   requireTime(): void {
     this.signal.throwIfAborted()
-    const { ttlMs, marginMs } = this.#options
-    if (elapsedMs(this.last) <= ttlMs - marginMs) return
+    const { ttlMs, marginMs, clock } = this.#options
+    if (elapsedMs(this.last, clock.clocks) <= ttlMs - marginMs) return
     const lost: ClaimLostError = claimLost(this.chatId)
     this.abort(lost)
     throw lost

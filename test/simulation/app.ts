@@ -3,6 +3,7 @@ import type { QueuedMessageRow } from '../../models/rows.ts'
 import type { Staged, Staging } from '../../models/staging.ts'
 import { openRequests } from '../../models/waiting.ts'
 import { openCalls } from '../../src/loop/transcript.ts'
+import { ringJob } from '../../workers/bell.ts'
 import type { Act, When } from './plan.ts'
 import type { World } from './world.ts'
 
@@ -46,7 +47,7 @@ export class Application {
   }
 
   async #perform(chatId: string, act: Act): Promise<void> {
-    const { statements, processes, plan } = this.#world
+    const { statements, processes, plan, monitor } = this.#world
     switch (act.kind) {
       case 'ask':
         return this.#rings(chatId, this.#stage(this.#draft(chatId, true), act.lost))
@@ -79,7 +80,9 @@ export class Application {
       case 'cancel':
         return this.#rings(
           chatId,
-          this.#send(act.lost, () => statements.cancel(chatId, null)),
+          this.#send(act.lost, async () => {
+            if ((await statements.cancel(chatId, null)).includes(chatId)) monitor.deadlines.cancelled(chatId)
+          }),
         )
       case 'want':
         return this.want(chatId, act.lost)
@@ -146,21 +149,22 @@ export class Application {
       scheduler.after(this.#world.random() * 50, () => {
         const came = lost === 'before' ? Promise.resolve(null) : statement()
         this.#world.traceEnd('app', lost === null ? 'done' : `lost ${lost} it was done`, came)
-        const heard = came.then(
-          () => lost === null,
-          () => false,
+        const ended = (heard: boolean) =>
+          scheduler.after(this.#world.random() * 50, () => {
+            this.pending--
+            resolve(heard)
+          })
+        came.then(
+          () => ended(lost === null),
+          () => ended(false),
         )
-        scheduler.after(this.#world.random() * 50, () => {
-          this.pending--
-          resolve(heard)
-        })
       })
     })
   }
 
   /** Rings once a statement was heard to be done. */
   async #rings(chatId: string, sent: Promise<boolean>): Promise<void> {
-    if (await sent) this.#world.redis.ring(chatId, 'complete', chatId, true)
+    if (await sent) this.#world.redis.ring(chatId, 'complete', ringJob(chatId))
   }
 
   #stage(draft: Draft, lost: When | null): Promise<boolean> {

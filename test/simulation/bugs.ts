@@ -97,7 +97,7 @@ export const bugs: Readonly<Record<string, Bug>> = {
         return started
       }
     },
-    within: 400,
+    within: 1000,
   },
   'what a dead run left of its usage is never closed': {
     world: rowsWith({ closeOrphanedUsages: async () => {} }),

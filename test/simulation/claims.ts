@@ -1,227 +1,116 @@
-import { chatNotFound, claimLost, type TakeFor } from '../../models/claims.ts'
-import { type Clocks, elapsedMs, type Moment, moment, momentBefore } from '../../src/claims/elapsed.ts'
+import { Claims } from '../../src/claims/claims.ts'
+import { type Clocks, elapsedMs, momentBefore } from '../../src/claims/elapsed.ts'
 import { Renewal } from '../../src/claims/renewal.ts'
-import type { ClaimsPort, HeldClaim, Taken } from '../../src/loop/ports.ts'
+import type { KeptClaim, Renewer } from '../../src/claims/renewer.ts'
+import { CancelLooks } from './cancel-looks.ts'
 import type { SimulatedProcess } from './process.ts'
-import { cancelLookMs, marginMs, renewalTickMs, renewMs, ttlMs } from './times.ts'
+import { marginMs, renewalTickMs, renewMs, ttlMs } from './times.ts'
 import type { World } from './world.ts'
 
-const lockTries = 10
-const lockPauseMs = 20
+/** The claims of one process: the real ones, in virtual time. */
+export function claimsOf(world: World, process: SimulatedProcess, renewer: SimulatedRenewer): Claims {
+  const chatIds = new Map<string, string>()
+  const redis = <T>(what: string, effect: () => T) =>
+    process.call(what, async () => effect(), { statement: false, ms: 5 })
+  return new Claims({
+    rows: process.statements,
+    lock: {
+      acquire(chatId, claimId) {
+        chatIds.set(claimId, chatId)
+        return redis('lock', () => world.redis.lock(chatId, claimId, ttlMs))
+      },
+      renew(claimId) {
+        world.redis.lock(chatIds.get(claimId) ?? '', claimId, ttlMs)
+      },
+      release: (claimId) => redis('unlock', () => world.redis.unlock(chatIds.get(claimId) ?? '', claimId)),
+    },
+    renewer,
+    cancels: new CancelLooks(process),
+    ttlMs,
+    marginMs,
+    agents: () => [],
+    clock: {
+      clocks: process.clocks,
+      wait: (ms) => new Promise<void>((resolve) => process.later(ms, resolve)),
+      newId: () => world.newId('claim'),
+    },
+  })
+}
 
-/** Takes and keeps chats as `src/claims` does, by the real renewal, in virtual time. */
-export class SimulatedClaims implements ClaimsPort {
-  readonly clocks: Clocks
-  readonly renewal: Renewal
-  readonly #world: World
+/** Keeps claims by the real renewal, in a thread of its own. */
+export class SimulatedRenewer implements Pick<Renewer, 'ready' | 'keep' | 'drop' | 'keepCall'> {
   readonly #process: SimulatedProcess
-  readonly #held = new Map<string, SimulatedClaim>()
-  readonly #watched = new Map<string, Set<() => void>>()
+  readonly #clocks: Clocks
+  readonly #renewal: Renewal
+  readonly #kept = new Map<string, KeptClaim>()
   #ticking = false
-  #looking = false
 
-  constructor(world: World, process: SimulatedProcess) {
-    this.#world = world
+  constructor(process: SimulatedProcess) {
     this.#process = process
-    const { scheduler } = world
-    this.clocks = { steady: () => scheduler.now, wall: () => scheduler.now }
-    const onMain = (claimId: string, tell: (claim: SimulatedClaim) => void) =>
+    this.#clocks = process.clocks
+    const onMain = (claimId: string, tell: (claim: KeptClaim) => void) =>
       process.later(0, () => {
-        const claim = this.#held.get(claimId)
+        const claim = this.#kept.get(claimId)
         if (claim !== undefined) tell(claim)
       })
-    this.renewal = new Renewal(
+    this.#renewal = new Renewal(
       {
-        renewChat: (chatId, claimId) => this.#renewChat(chatId, claimId),
-        renewToolCall: (callId, claimId) =>
-          process.call('renewToolCall', () => world.statements.renewToolCall(callId, claimId, ttlMs), {
-            thread: 'renewal',
-          }),
+        renewChat: (chatId, claimId) => process.statements.renewChat({ chatId, claimId }, ttlMs),
+        renewToolCall: (callId, claimId) => process.statements.renewToolCall(callId, claimId, ttlMs),
       },
       { ttlMs, renewMs, marginMs },
       {
-        renewed: (claimId, elapsed) => onMain(claimId, (claim) => claim.renewed(elapsed)),
-        lost: (claimId) => onMain(claimId, (claim) => claim.abort(claimLost(claim.chatId))),
+        renewed: (claimId, elapsed) =>
+          onMain(claimId, (claim) => {
+            claim.last = momentBefore(elapsed, this.#clocks)
+            claim.onRenewed()
+          }),
+        lost: (claimId) => onMain(claimId, (claim) => claim.onLost()),
       },
-      this.clocks,
+      this.#clocks,
     )
   }
 
-  #renewChat(chatId: string, claimId: string): Promise<boolean> {
-    const { statements, monitor } = this.#world
-    const renew = () => monitor.renewed({ chatId, claimId }, statements.renewChat({ chatId, claimId }, ttlMs))
-    return this.#process.call('renewChat', renew, { thread: 'renewal' })
-  }
+  async ready(): Promise<void> {}
 
-  async take(chatId: string, reason: TakeFor): Promise<Taken> {
-    for (let tries = 1; ; tries++) {
-      const claimId = this.#world.newId('claim')
-      const begun = moment(this.clocks)
-      const isFree = await this.#redis('lock', () => this.#world.redis.lock(chatId, claimId, ttlMs))
-      if (isFree) {
-        try {
-          if (await this.#take(chatId, claimId, reason))
-            return { kind: 'held', claim: this.#hold(chatId, claimId, begun) }
-        } catch (error) {
-          await this.unlock(chatId, claimId)
-          throw error
-        }
-        await this.unlock(chatId, claimId)
-      }
-      const untaken = await this.#process.call('untaken', () => this.#world.statements.untaken(chatId))
-      if (untaken === null) throw chatNotFound(chatId)
-      if (isFree || untaken.claimed || tries === lockTries) return { kind: 'refused', untaken }
-      await this.pause(lockPauseMs)
-    }
-  }
-
-  #take(chatId: string, claimId: string, reason: TakeFor): Promise<boolean> {
-    const { statements, monitor } = this.#world
-    const take = () =>
-      monitor.taken({ chatId, claimId }, reason, statements.take({ chatId, claimId, ttlMs, reason, agents: [] }))
-    return this.#process.call('take', take)
-  }
-
-  #hold(chatId: string, claimId: string, begun: Moment): SimulatedClaim {
-    const claim = new SimulatedClaim({ chatId, claimId, begun, claims: this })
-    this.#held.set(claimId, claim)
-    this.renewal.hold(claimId, chatId, elapsedMs(begun, this.clocks))
+  keep(claim: KeptClaim): void {
+    this.#kept.set(claim.claimId, claim)
+    this.#renewal.hold(claim.claimId, claim.chatId, elapsedMs(claim.last, this.#clocks))
     this.#tickLater()
-    return claim
+  }
+
+  drop(claimId: string): void {
+    this.#kept.delete(claimId)
+    this.#renewal.drop(claimId)
+  }
+
+  keepCall({ claimId }: KeptClaim, callId: string): () => void {
+    this.#renewal.holdToolCall(claimId, callId)
+    return () => this.#renewal.dropToolCall(claimId, callId)
+  }
+
+  /** The claim by which this process runs a chat; null = it runs it by none. */
+  claimOf(chatId: string): string | null {
+    for (const claim of this.#kept.values()) if (claim.chatId === chatId) return claim.claimId
+    return null
+  }
+
+  /** Whether a run under that claim has not ended. */
+  keeps(claimId: string): boolean {
+    return this.#kept.has(claimId)
   }
 
   #tickLater(): void {
-    if (this.#ticking || this.#held.size === 0) return
+    if (this.#ticking || this.#kept.size === 0) return
     this.#ticking = true
     this.#process.later(
       renewalTickMs,
       () => {
         this.#ticking = false
-        void this.renewal.tick()
+        void this.#renewal.tick()
         this.#tickLater()
       },
       'renewal',
     )
-  }
-
-  /** The claim by which this process runs a chat; null = it runs it by none. */
-  claimOf(chatId: string): string | null {
-    for (const claim of this.#held.values()) if (claim.chatId === chatId) return claim.claimId
-    return null
-  }
-
-  abortAll(reason: Error): void {
-    for (const claim of this.#held.values()) claim.abort(reason)
-  }
-
-  async end(chatId: string, claimId: string): Promise<void> {
-    this.#held.delete(claimId)
-    this.renewal.drop(claimId)
-    await this.unlock(chatId, claimId)
-  }
-
-  relock(chatId: string, claimId: string): void {
-    this.#world.redis.lock(chatId, claimId, ttlMs)
-  }
-
-  unlock(chatId: string, claimId: string): Promise<void> {
-    return this.#redis('unlock', () => this.#world.redis.unlock(chatId, claimId))
-  }
-
-  #redis<T>(what: string, effect: () => T): Promise<T> {
-    return this.#process.call(what, async () => effect(), { statement: false, ms: 5 })
-  }
-
-  pause(ms: number): Promise<void> {
-    return new Promise((resolve) => this.#process.later(ms, resolve))
-  }
-
-  /** One look a period for all chats that are watched, as `CancelWatch` has it. */
-  watch(chatId: string, onCancel: () => void): () => void {
-    const watchers = this.#watched.get(chatId) ?? new Set()
-    this.#watched.set(chatId, watchers.add(onCancel))
-    this.#lookLater()
-    return () => {
-      watchers.delete(onCancel)
-      if (watchers.size === 0 && this.#watched.get(chatId) === watchers) this.#watched.delete(chatId)
-    }
-  }
-
-  #lookLater(): void {
-    if (this.#looking || this.#watched.size === 0) return
-    this.#looking = true
-    this.#process.later(cancelLookMs, () => {
-      const asked = new Map([...this.#watched].map(([chatId, watchers]) => [chatId, [...watchers]]))
-      const tell = (chatIds: readonly string[]) => {
-        for (const chatId of chatIds) {
-          const watching = this.#watched.get(chatId)
-          for (const onCancel of asked.get(chatId) ?? []) if (watching?.delete(onCancel)) onCancel()
-        }
-      }
-      const look = () => this.#world.statements.cancelledAmong([...asked.keys()])
-      void this.#process
-        .call('cancelledAmong', look, { idle: true })
-        .then(tell, () => {})
-        .finally(() => {
-          this.#looking = false
-          this.#lookLater()
-        })
-    })
-  }
-}
-
-interface Held {
-  readonly chatId: string
-  readonly claimId: string
-  readonly begun: Moment
-  readonly claims: SimulatedClaims
-}
-
-class SimulatedClaim implements HeldClaim {
-  readonly chatId: string
-  readonly claimId: string
-  readonly #claims: SimulatedClaims
-  readonly #abort = new AbortController()
-  #last: Moment
-
-  constructor({ chatId, claimId, begun, claims }: Held) {
-    this.chatId = chatId
-    this.claimId = claimId
-    this.#last = begun
-    this.#claims = claims
-  }
-
-  get signal(): AbortSignal {
-    return this.#abort.signal
-  }
-
-  abort(reason: Error): void {
-    this.#abort.abort(reason)
-  }
-
-  renewed(elapsed: number): void {
-    this.#last = momentBefore(elapsed, this.#claims.clocks)
-    this.#claims.relock(this.chatId, this.claimId)
-  }
-
-  watchCancel(onCancel: () => void): () => void {
-    return this.#claims.watch(this.chatId, onCancel)
-  }
-
-  requireTime(): void {
-    this.signal.throwIfAborted()
-    if (elapsedMs(this.#last, this.#claims.clocks) <= ttlMs - marginMs) return
-    const lost = claimLost(this.chatId)
-    this.abort(lost)
-    throw lost
-  }
-
-  keepToolCall(callId: string): () => void {
-    this.#claims.renewal.holdToolCall(this.claimId, callId)
-    return () => this.#claims.renewal.dropToolCall(this.claimId, callId)
-  }
-
-  end(): Promise<void> {
-    return this.#claims.end(this.chatId, this.claimId)
   }
 }

@@ -29,12 +29,17 @@ async function attempt(
     { statement: false },
   )
   world.trace(process.name, `  the model takes ${reply.ms} ms to answer: ${JSON.stringify(reply)}`)
-  const failsAtOnce = reply.kind === 'error'
-  if (!failsAtOnce) {
+  const answered = world.monitor.deadlines.waits(process, chatId)
+  try {
+    const failsAtOnce = reply.kind === 'error'
+    if (!failsAtOnce) {
+      await unlessAborted(process, reply.ms / 2, options.signal)
+      await options.onProgress?.({ type: 'text', text: 'Well' })
+    }
     await unlessAborted(process, reply.ms / 2, options.signal)
-    await options.onProgress?.({ type: 'text', text: 'Well' })
+  } finally {
+    answered()
   }
-  await unlessAborted(process, reply.ms / 2, options.signal)
   return answerOf(reply)
 }
 

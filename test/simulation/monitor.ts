@@ -1,9 +1,10 @@
-import type { ClaimKey, TakeFor } from '../../models/claims.ts'
+import type { ClaimKey, TakeOptions } from '../../models/claims.ts'
 import type { RowsPort } from '../../src/loop/ports.ts'
 import { findFault } from '../../src/testing/check-request.ts'
 import type { WireMessage } from '../../src/testing/wire.ts'
 import type { ToolContext } from '../../src/tools/tool.ts'
 import type { ToolKind } from './agent.ts'
+import { Deadlines } from './deadlines.ts'
 import type { SimulatedProcess } from './process.ts'
 import { ttlMs } from './times.ts'
 import type { World } from './world.ts'
@@ -14,6 +15,12 @@ const fenced = new Set<keyof RowsPort>([
   ...(['closeToolCalls', 'takeQueued', 'settleCancelled', 'release', 'countCompaction', 'commitSummary'] as const),
   ...(['releaseCompaction', 'releaseCancelledCompaction'] as const),
 ])
+
+interface Grant {
+  readonly claimId: string
+  readonly process: SimulatedProcess
+  until: number
+}
 
 interface Effect {
   readonly key: string
@@ -28,9 +35,10 @@ interface Effect {
 export class Monitor {
   /** The first thing that was wrong; null = nothing. */
   violation: string | null = null
+  readonly deadlines: Deadlines
   readonly #world: World
   /** Who holds each chat, and until when. */
-  readonly #grants = new Map<string, { readonly claimId: string; until: number }>()
+  readonly #grants = new Map<string, Grant>()
   /** The effects of each call's tool. */
   readonly #effects = new Map<string, Effect[]>()
   /** The turns that were cancelled, and that nobody asked for again. */
@@ -42,6 +50,7 @@ export class Monitor {
 
   constructor(world: World) {
     this.#world = world
+    this.deadlines = new Deadlines(world, (what) => this.violate(what))
   }
 
   violate(what: string): void {
@@ -50,26 +59,24 @@ export class Monitor {
     this.#world.trace('----', `WRONG: ${what}`)
   }
 
-  async taken({ chatId, claimId }: ClaimKey, reason: TakeFor, take: Promise<boolean>): Promise<boolean> {
+  /** A take succeeds. */
+  took(process: SimulatedProcess, { chatId, claimId, reason }: TakeOptions): void {
     const { now } = this.#world.scheduler
-    const taken = await take
-    if (!taken) return false
     if (reason === 'complete') this.triedAgain(chatId)
     const grant = this.#grants.get(chatId)
     if (grant !== undefined && grant.until > now) this.violate(`${chatId} has two live claims`)
-    this.#grants.set(chatId, { claimId, until: now + ttlMs })
-    return true
+    this.#grants.set(chatId, { claimId, process, until: now + ttlMs })
   }
 
-  async renewed(key: ClaimKey, renewal: Promise<boolean>): Promise<boolean> {
+  /** A renewal is done. Returns what is to be called if it succeeded. */
+  renews(key: ClaimKey): () => void {
     const { now } = this.#world.scheduler
     const wasLive = this.#isLive(key)
-    const kept = await renewal
-    if (!kept) return false
-    if (!wasLive) this.violate(`the claim ${key.claimId} of ${key.chatId} was revived`)
-    const grant = this.#grants.get(key.chatId)
-    if (grant?.claimId === key.claimId) grant.until = now + ttlMs
-    return true
+    return () => {
+      if (!wasLive) this.violate(`the claim ${key.claimId} of ${key.chatId} was revived`)
+      const grant = this.#grants.get(key.chatId)
+      if (grant?.claimId === key.claimId) grant.until = now + ttlMs
+    }
   }
 
   /** Somebody asks for a turn again that was cancelled. */
@@ -84,28 +91,30 @@ export class Monitor {
 
   /** Whether that process holds the chat by its present claim. */
   #holds(process: SimulatedProcess, chatId: string): boolean {
-    const claimId = process.claims.claimOf(chatId)
-    return claimId !== null && this.#isLive({ chatId, claimId })
+    const claimId = process.renewer.claimOf(chatId)
+    return claimId !== null && this.#isHeldBy(process, { chatId, claimId })
   }
 
-  /** Performs a statement of a run, which is one step, and sees what it did. */
-  during<T>(
-    process: SimulatedProcess,
-    name: keyof RowsPort,
-    given: readonly unknown[],
-    statement: () => Promise<T>,
-  ): Promise<T> {
-    if (!fenced.has(name)) return statement()
-    const key = given[0] as ClaimKey
-    const before = this.#isLive(key) ? null : this.#fingerprint(key.chatId)
-    const { turn } = this.#world.tables.chat(key.chatId)
-    const came = statement()
-    if (name === 'settleCancelled' && before === null) this.#cancelled.set(key.chatId, turn)
-    if (before !== null && before !== this.#fingerprint(key.chatId)) {
-      this.violate(`${process.name} changed rows of ${key.chatId} by ${name} without a live claim`)
+  #isHeldBy(process: SimulatedProcess, key: ClaimKey): boolean {
+    return this.#isLive(key) && this.#grants.get(key.chatId)?.process === process
+  }
+
+  /**
+   * A run begins to write: a statement, or a transaction, which nobody else can come into.
+   * @returns what is to be called once that is stored.
+   */
+  writes(process: SimulatedProcess, name: keyof RowsPort, key: ClaimKey): () => void {
+    if (!fenced.has(name)) return () => {}
+    const { chatId } = key
+    const before = this.#isHeldBy(process, key) ? null : this.#fingerprint(chatId)
+    const { turn } = this.#world.tables.chat(chatId)
+    return () => {
+      if (name === 'settleCancelled' && before === null) this.#cancelled.set(chatId, turn)
+      if (before !== null && before !== this.#fingerprint(chatId)) {
+        this.violate(`${process.name} changed rows of ${chatId} by ${name} without a live claim`)
+      }
+      if (this.#world.tables.chat(chatId).claimedBy === null) this.#grants.delete(chatId)
     }
-    if (this.#world.tables.chat(key.chatId).claimedBy === null) this.#grants.delete(key.chatId)
-    return came
   }
 
   #fingerprint(chatId: string): string {

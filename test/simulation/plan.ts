@@ -79,6 +79,8 @@ export type Fault =
   | { readonly kind: 'away'; readonly at: number; readonly ms: number }
   | { readonly kind: 'late-sweeps'; readonly process: number; readonly at: number; readonly ms: number }
   | { readonly kind: 'deploy'; readonly process: number; readonly at: number }
+  /** Somebody sets the wall clock of a process, so many ms on or back. */
+  | { readonly kind: 'set-clock'; readonly process: number; readonly at: number; readonly ms: number }
 
 /** What becomes of a ring. */
 export type Ring = 'rung' | 'lost' | 'doubled' | 'late'
@@ -118,6 +120,8 @@ const standstill = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 1_000, max: 50_000 }) },
   { weight: 2, arbitrary: fc.integer({ min: 40_000, max: 110_000 }) },
 )
+
+const clockJump = fc.integer({ min: -100_000, max: 100_000 })
 
 const one = <const Kind extends string>(kind: Kind) => fc.record({ kind: fc.constant(kind) })
 
@@ -212,6 +216,7 @@ const fault: fc.Arbitrary<Fault> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('away' as const), at, ms: standstill }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('late-sweeps' as const), process, at, ms: standstill }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('deploy' as const), process, at }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('set-clock' as const), process, at, ms: clockJump }) },
 )
 
 export const plan: fc.Arbitrary<Plan> = fc.record({

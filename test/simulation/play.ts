@@ -1,9 +1,8 @@
 import { Application } from './app.ts'
-import type { Bug } from './bugs.ts'
 import { busyMs, type Plan } from './plan.ts'
 import { faultAtEnd, faultAtRest, isAtRest, settle } from './rest.ts'
 import { calmAtMs, restWithinMs } from './times.ts'
-import { World } from './world.ts'
+import { World, type WorldOptions } from './world.ts'
 
 export interface Played {
   /** What was wrong; null = nothing. */
@@ -17,13 +16,13 @@ const settlings = 60
 
 /**
  * Plays a plan to its end: all that is said is answered, all that waits is decided, nothing is left.
- * @param options.bug is planted before it begins.
+ * @param options.bug is planted before it begins; `options.file` holds the rows, by the real statements.
  */
 export async function play(
   plan: Plan,
-  { traced = false, bug }: { readonly traced?: boolean; readonly bug?: Bug | undefined } = {},
+  { traced = false, bug, file = null }: Partial<WorldOptions> = {},
 ): Promise<Played> {
-  const world = new World(plan, traced, bug)
+  const world = new World(plan, { traced, bug, file })
   const app = new Application(world)
   world.start()
   app.start()

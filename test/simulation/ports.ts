@@ -1,5 +1,6 @@
-import type { RowsPort } from '../../src/loop/ports.ts'
+import type { ClaimsPort } from '../../src/loop/ports.ts'
 import type { LoopPorts } from '../../src/loop/run-context.ts'
+import { ringJob } from '../../workers/bell.ts'
 import { configurationOf, isGated, toolsOf } from './agent.ts'
 import { modelOf, unlessAborted } from './model.ts'
 import type { SimulatedProcess } from './process.ts'
@@ -13,11 +14,11 @@ export function portsOf(world: World, process: SimulatedProcess): LoopPorts {
     pause: (kind) => pause(process.random() * (kind === 'slow' ? 60_000 : 3_000)),
   })
   return {
-    claims: process.claims,
-    rows: rowsOf(world, process),
+    claims: claimsOf(world, process),
+    rows: process.statements.rows,
     bell: {
       ring: (chatId, queue) =>
-        process.call(`ring for ${chatId}`, async () => world.redis.ring(chatId, queue, chatId, true), {
+        process.call(`ring for ${chatId}`, async () => world.redis.ring(chatId, queue, ringJob(chatId)), {
           statement: false,
         }),
     },
@@ -25,7 +26,7 @@ export function portsOf(world: World, process: SimulatedProcess): LoopPorts {
     // Its tools attach nothing.
     files: { store: async () => [], keep: async () => {}, purge: async () => {} },
     clock: {
-      now: () => new Date(world.scheduler.now),
+      now: () => new Date(process.clocks.wall()),
       random: process.random,
       wait: (ms, signal) => unlessAborted(process, ms, signal),
       newId: () => world.newId('id'),
@@ -43,18 +44,17 @@ export function portsOf(world: World, process: SimulatedProcess): LoopPorts {
   }
 }
 
-/** Each statement is waited for, can fail, and is watched. */
-function rowsOf(world: World, process: SimulatedProcess): RowsPort {
-  const names = Object.keys(world.statements.rows) as (keyof RowsPort)[]
-  const rows = names.map((name) => {
-    const statement = (...given: unknown[]) => {
-      if (name === 'startToolCall') world.monitor.starts(process, (given[1] as { id: string }).id)
-      const perform = world.statements.rows[name] as (...input: unknown[]) => Promise<unknown>
-      return process.call(name, () => world.monitor.during(process, name, given, () => perform(...given)))
-    }
-    return [name, statement] as const
-  })
-  return Object.fromEntries(rows) as unknown as RowsPort
+/** The claims of a process; it is seen whether what is aborted ends. */
+function claimsOf(world: World, process: SimulatedProcess): ClaimsPort {
+  return {
+    async take(chatId, reason) {
+      const taken = await process.claims.take(chatId, reason)
+      if (taken.kind === 'refused') return taken
+      const { signal, claimId } = taken.claim
+      signal.addEventListener('abort', () => world.monitor.deadlines.aborted(process, chatId, claimId))
+      return taken
+    },
+  }
 }
 
 function timersOf(process: SimulatedProcess): LoopPorts['clock']['timers'] {

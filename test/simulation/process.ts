@@ -1,13 +1,17 @@
+import type { Claims } from '../../src/claims/claims.ts'
+import type { Clocks } from '../../src/claims/elapsed.ts'
 import { ShutdownError, ThreadmillError } from '../../src/errors.ts'
 import { isRetryable } from '../../src/loop/ending.ts'
 import { run } from '../../src/loop/run.ts'
 import type { LoopPorts, RunOrder } from '../../src/loop/run-context.ts'
+import { sweepJob } from '../../workers/bell.ts'
 import { ToolBug } from './agent.ts'
-import { SimulatedClaims } from './claims.ts'
+import { claimsOf, SimulatedRenewer } from './claims.ts'
 import type { Fault } from './plan.ts'
 import { portsOf } from './ports.ts'
 import { randomOf } from './random.ts'
 import type { SimulatedJob } from './redis.ts'
+import type { ProcessStatements } from './rows.ts'
 import { databaseAway, lockConflict, sweepEveryMs } from './times.ts'
 import type { World } from './world.ts'
 
@@ -22,18 +26,29 @@ export interface Call {
   readonly ms?: number
   /** Waited for all the time: things go wrong elsewhere more often. */
   readonly idle?: boolean
+  /** Told of in the story. */
+  readonly sql?: string
 }
 
 const jobsAtOnce = 2
+/** How long another transaction holds a row at most, in ms. */
+const lockMs = 8_000
 /** A standstill of so many ms can cost a claim. */
 const costlyMs = 20_000
+/** Clocks of machines that keep time differ by less, in ms. */
+const mostSkewMs = 10_000
 
 /** One worker process from its start to its death: everything that it waits for comes from here. */
 export class SimulatedProcess {
   readonly name: string
   readonly index: number
-  readonly claims: SimulatedClaims
+  readonly statements: ProcessStatements
+  readonly renewer: SimulatedRenewer
+  readonly claims: Claims
   readonly ports: LoopPorts
+  readonly clocks: Clocks
+  /** How much its wall clock is ahead of the database's, in ms. */
+  skewMs: number
   readonly random: () => number
   isDead = false
   /** Takes no more jobs. */
@@ -45,6 +60,8 @@ export class SimulatedProcess {
   readonly #standsUntil = { main: 0, renewal: 0 }
   #failing = { when: 'before', times: 0 } as { when: 'before' | 'after'; times: number }
   #jobs = 0
+  /** Until when every slot had its job. */
+  #fullUntil = 0
   #seeking = false
 
   constructor(world: World, index: number, life: number) {
@@ -52,7 +69,11 @@ export class SimulatedProcess {
     this.index = index
     this.name = `P${index + 1}${'abcdefghijklmnopqrstuvwxyz'[life % 26]}`
     this.random = randomOf(world.plan.noise, 10 + index * 1_000 + life)
-    this.claims = new SimulatedClaims(world, this)
+    this.skewMs = (randomOf(world.plan.noise, 5_000 + index)() - 0.5) * mostSkewMs
+    this.clocks = { steady: () => world.scheduler.now, wall: () => world.scheduler.now + this.skewMs }
+    this.statements = world.rows.statementsOf(this)
+    this.renewer = new SimulatedRenewer(this)
+    this.claims = claimsOf(world, this, this.renewer)
     this.ports = portsOf(world, this)
     this.#sweepLater()
     this.seek()
@@ -74,13 +95,14 @@ export class SimulatedProcess {
   call<T>(
     what: string,
     effect: () => Promise<T>,
-    { thread = 'main', statement = true, ms = 30, idle = false }: Call = {},
+    { thread = 'main', statement = true, ms = 30, idle = false, sql }: Call = {},
   ): Promise<T> {
+    const told = sql === undefined ? what : `${what}: ${sql.slice(0, 50)}`
     return new Promise((resolve, reject) => {
       const fault = idle && this.random() < 0.9 ? null : this.#strike(what)
       const send = () =>
         this.#world.scheduler.after(this.#takes(ms, fault), () => {
-          const came = statement ? this.#stated(what, effect, fault) : this.#told(what, effect())
+          const came = statement ? this.#stated(told, effect, fault) : this.#told(told, effect())
           came.catch(() => {})
           this.#suffer(fault, 'after')
           this.later(this.random() * ms, () => void came.then(resolve, reject), thread)
@@ -93,12 +115,14 @@ export class SimulatedProcess {
   }
 
   #takes(ms: number, fault: Fault | null): number {
-    return this.random() * (fault?.kind === 'lock' ? 8_000 : ms)
+    return this.random() * (fault?.kind === 'lock' ? lockMs : ms)
   }
 
   #strike(what: string): Fault | null {
     const fault = this.#world.faultAt(this.index, what)
-    if (fault !== null) this.#world.trace(this.name, `  !! ${JSON.stringify(fault)} at ${what}`)
+    if (fault === null) return null
+    this.#world.trace(this.name, `  !! ${JSON.stringify(fault)} at ${what}`)
+    this.#world.trouble('ms' in fault ? fault.ms : lockMs)
     return fault
   }
 
@@ -133,6 +157,7 @@ export class SimulatedProcess {
     const { when, times } = this.#failing
     if (times === 0 || !this.#world.isBusy) return this.#told(what, effect())
     this.disturbances++
+    this.#world.trouble(0)
     this.#failing = { when, times: times - 1 }
     if (when === 'before') return this.#told(what, Promise.reject(databaseAway()))
     return this.#told(`${what} (unheard)`, effect()).then(
@@ -151,6 +176,8 @@ export class SimulatedProcess {
     this.#world.trace(this.name, 'dies')
     this.isDead = true
     this.disturbances++
+    this.#world.trouble(0)
+    this.#world.rows.died(this)
     this.#world.redis.died(this)
     this.#world.restart(this)
   }
@@ -165,6 +192,11 @@ export class SimulatedProcess {
       this.claims.abortAll(new ShutdownError('The process is shutting down.'))
       this.later(5_000, () => this.crash())
     })
+  }
+
+  /** Whether it had a slot free for a job since then. */
+  isFreeSince(at: number): boolean {
+    return !this.isDead && !this.isStopping && this.#jobs < jobsAtOnce && this.#fullUntil < at
   }
 
   /** Takes a job if there is one and a slot is free. */
@@ -184,6 +216,7 @@ export class SimulatedProcess {
     this.#jobs++
     const { chatId, queue } = job
     await this.drive({ chatId, verb: 'complete', by: queue, stopping: () => this.isStopping })
+    if (this.#jobs === jobsAtOnce) this.#fullUntil = this.#world.scheduler.now
     this.#jobs--
     this.#world.redis.end(job)
     this.seek()
@@ -212,11 +245,8 @@ export class SimulatedProcess {
     const late = this.#world.sweepsLateBy(this.index)
     if (late > 0) return this.later(late, () => void this.#sweep())
     try {
-      const look = () => this.#world.statements.dueChats(200)
-      const due = await this.call('dueChats', look, { idle: true })
-      for (const { chatId, queue, claimToken } of due) {
-        const period = Math.floor(this.#world.scheduler.now / 10_000)
-        this.#world.redis.ring(chatId, queue, `${chatId}:${claimToken}:${period}`, false)
+      for (const { chatId, queue, claimToken } of await this.statements.dueChats(200)) {
+        this.#world.redis.ring(chatId, queue, sweepJob(chatId, claimToken, this.#world.scheduler.now + this.skewMs))
       }
     } catch {
       // Looked for again at the next sweep.

@@ -1,3 +1,4 @@
+import type { JobsOptions } from 'bullmq'
 import type { Bell } from '../../models/rows.ts'
 import type { Ring } from './plan.ts'
 import type { Scheduler } from './scheduler.ts'
@@ -6,12 +7,19 @@ import type { Scheduler } from './scheduler.ts'
 export interface SimulatedJob {
   readonly chatId: string
   readonly queue: Bell
-  /** What it is deduplicated by. */
-  readonly id: string
+  readonly options: JobsOptions
   /** Set while a worker has it. */
   holder: object | null
   /** Rung again while it was active: one more follows it. */
   again: boolean
+}
+
+/** Who is told of what happens in Redis. */
+export interface RedisWatch {
+  /** A job can be taken. */
+  waits(): void
+  /** A ring was heard, whatever job there is for it. */
+  heard(chatId: string): void
 }
 
 /** A Redis that can be wiped and be away: the locks of claims, and the queues of rings. */
@@ -19,20 +27,22 @@ export class SimulatedRedis {
   isAway = false
   readonly #locks = new Map<string, { readonly claimId: string; until: number }>()
   #jobs: SimulatedJob[] = []
+  /** The ids of jobs that ended, and that are kept for a look at them. */
+  readonly #ended = new Set<string>()
   readonly #scheduler: Scheduler
   readonly #rings: Ring[]
-  /** Called when a job can be taken. */
-  readonly #announce: () => void
+  readonly #watch: RedisWatch
 
-  constructor(scheduler: Scheduler, rings: readonly Ring[], announce: () => void) {
+  constructor(scheduler: Scheduler, rings: readonly Ring[], watch: RedisWatch) {
     this.#scheduler = scheduler
     this.#rings = [...rings]
-    this.#announce = announce
+    this.#watch = watch
   }
 
   flush(): void {
     this.#locks.clear()
     this.#jobs = []
+    this.#ended.clear()
   }
 
   /** From now on every ring is heard. */
@@ -54,25 +64,31 @@ export class SimulatedRedis {
     if (!this.isAway && this.#locks.get(chatId)?.claimId === claimId) this.#locks.delete(chatId)
   }
 
-  /** `again`: one more is kept for after an active one, as an application's ring does. */
-  ring(chatId: string, queue: Bell, id: string, again: boolean): void {
+  /** Adds a job by options of BullMQ's: those for its id, for deduplication and for what is kept of it count here. */
+  ring(chatId: string, queue: Bell, options: JobsOptions): void {
     const fate = this.#rings.shift() ?? 'rung'
     if (this.isAway || fate === 'lost') return
-    const add = () => this.#add(chatId, queue, id, again)
+    const add = () => {
+      this.#add(chatId, queue, options)
+      this.#watch.heard(chatId)
+    }
     if (fate === 'late') this.#scheduler.after(lateMs, add)
     else add()
-    if (fate === 'doubled') this.#push(chatId, queue, `${id} once more`)
+    if (fate === 'doubled') this.#push(chatId, queue, {})
   }
 
-  #add(chatId: string, queue: Bell, id: string, again: boolean): void {
-    const same = this.#jobs.find((job) => job.queue === queue && job.id === id)
-    if (same === undefined) this.#push(chatId, queue, id)
-    else if (again && same.holder !== null) same.again = true
+  #add(chatId: string, queue: Bell, options: JobsOptions): void {
+    const { jobId, deduplication } = options
+    const isThere = (job: SimulatedJob) => job.queue === queue && job.options.jobId === jobId
+    if (jobId !== undefined && (this.#ended.has(`${queue}:${jobId}`) || this.#jobs.some(isThere))) return
+    const same = this.#jobs.find((job) => job.queue === queue && isSame(job.options, options))
+    if (same === undefined) this.#push(chatId, queue, options)
+    else if (deduplication?.keepLastIfActive && same.holder !== null) same.again = true
   }
 
-  #push(chatId: string, queue: Bell, id: string): void {
-    this.#jobs.push({ chatId, queue, id, holder: null, again: false })
-    this.#announce()
+  #push(chatId: string, queue: Bell, options: JobsOptions): void {
+    this.#jobs.push({ chatId, queue, options, holder: null, again: false })
+    this.#watch.waits()
   }
 
   /** The next job, for a worker. */
@@ -87,16 +103,22 @@ export class SimulatedRedis {
     const at = this.#jobs.indexOf(job)
     if (at === -1) return
     this.#jobs.splice(at, 1)
-    if (job.again) this.#push(job.chatId, job.queue, job.id)
+    const { jobId, removeOnComplete } = job.options
+    if (jobId !== undefined && removeOnComplete !== true) this.#ended.add(`${job.queue}:${jobId}`)
+    if (job.again) this.#push(job.chatId, job.queue, job.options)
   }
 
   /** The jobs of a worker that died come back once their locks have run out. */
   died(holder: object): void {
     this.#scheduler.after(stalledMs, () => {
       for (const job of this.#jobs) if (job.holder === holder) job.holder = null
-      this.#announce()
+      this.#watch.waits()
     })
   }
+}
+
+function isSame({ deduplication: one }: JobsOptions, { deduplication: other }: JobsOptions): boolean {
+  return one !== undefined && one.id === other?.id
 }
 
 const lateMs = 20_000

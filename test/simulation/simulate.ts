@@ -2,9 +2,13 @@ import fc from 'fast-check'
 import type { Bug } from './bugs.ts'
 import { type Plan, plan } from './plan.ts'
 import { play } from './play.ts'
+import type { SqliteFile } from './sqlite-file.ts'
+import type { WorldOptions } from './world.ts'
 
 export interface Failed {
   readonly seed: number
+  /** What was wrong, in a line. */
+  readonly violation: string
   /** As small as it could be made. */
   readonly plan: Plan
   /** For people: the seed, what was wrong, the plan, and what happened. */
@@ -16,11 +20,15 @@ export interface SimulateOptions {
   /** The first of them; the others follow it. */
   readonly first: number
   readonly bug?: Bug | undefined
+  /** A real database for the rows; left out, they are in memory. */
+  readonly file?: SqliteFile | undefined
   /** False tells of the plan as it was drawn. */
   readonly shrinks?: boolean
   /** Told after each seed that went well. */
   readonly onPlayed?: (seed: number) => void
 }
+
+type Planted = Pick<WorldOptions, 'bug' | 'file'>
 
 /** Most of the time that is spent on making a failing plan small, in ms. */
 const shrinkMs = 60_000
@@ -30,22 +38,24 @@ export async function simulate({
   seeds,
   first,
   bug,
+  file,
   shrinks = true,
   onPlayed,
 }: SimulateOptions): Promise<Failed | null> {
+  const world = { bug, file: file ?? null }
   for (let seed = first; seed < first + seeds; seed++) {
     const [drawn] = fc.sample(plan, { seed, numRuns: 1 })
     if (drawn === undefined) continue
-    const { violation } = await play(drawn, { bug })
+    const { violation } = await play(drawn, world)
     if (violation === null) onPlayed?.(seed)
-    else return report(seed, shrinks ? await shrunk(seed, drawn, bug) : drawn, bug)
+    else return report(seed, shrinks ? await shrunk(seed, drawn, world) : drawn, world)
   }
   return null
 }
 
 /** The plan of that seed, made as small as it goes wrong. */
-async function shrunk(seed: number, drawn: Plan, bug: Bug | undefined): Promise<Plan> {
-  const goesWell = async (one: Plan) => (await play(one, { bug })).violation === null
+async function shrunk(seed: number, drawn: Plan, world: Planted): Promise<Plan> {
+  const goesWell = async (one: Plan) => (await play(one, world)).violation === null
   const found = await fc.check(fc.asyncProperty(plan, goesWell), {
     ...{ seed, numRuns: 1, interruptAfterTimeLimit: shrinkMs },
     // So that the seed gives the plan that was drawn of it.
@@ -54,10 +64,10 @@ async function shrunk(seed: number, drawn: Plan, bug: Bug | undefined): Promise<
   return found.counterexample?.[0] ?? drawn
 }
 
-async function report(seed: number, small: Plan, bug: Bug | undefined): Promise<Failed> {
-  const { violation, lines } = await play(small, { traced: true, bug })
+async function report(seed: number, small: Plan, world: Planted): Promise<Failed> {
+  const { violation, lines } = await play(small, { ...world, traced: true })
   const report = [`seed ${seed}: ${violation}`, JSON.stringify(small, null, 1), ...shortened(lines)].join('\n')
-  return { seed, plan: small, report }
+  return { seed, violation: violation ?? '', plan: small, report }
 }
 
 const mostLines = 400

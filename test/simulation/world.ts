@@ -1,30 +1,44 @@
-import { memoryStatements, type Statements } from '../memory/statements.ts'
-import { MemoryTables } from '../memory/tables.ts'
+import type { Statements } from '../memory/statements.ts'
+import type { MemoryTables } from '../memory/tables.ts'
 import type { Bug } from './bugs.ts'
 import { Monitor } from './monitor.ts'
 import type { Fault, Plan, Reply } from './plan.ts'
 import { SimulatedProcess } from './process.ts'
 import { randomOf } from './random.ts'
 import { SimulatedRedis } from './redis.ts'
+import { memoryRowsOf, type WorldRows } from './rows.ts'
 import { Scheduler } from './scheduler.ts'
-import { ttlMs } from './times.ts'
+import type { SqliteFile } from './sqlite-file.ts'
+import { sqliteRowsOf } from './sqlite-rows.ts'
 
-/** Things go wrong at the first so many waits of a kind. */
-const mostOfAKind = 3
+export interface WorldOptions {
+  readonly traced: boolean
+  readonly bug: Bug | undefined
+  /** A real database for the rows; null = they are in memory. */
+  readonly file: SqliteFile | null
+}
+
+/**
+ * Things go wrong at the first so many waits of a kind. In memory a transaction is one wait, in a real database about six, and
+ * so is the step of a fault.
+ */
+const mostOfAKind = { memory: 3, sqlite: 18 }
+const stepsInFile = 3
 
 /** A database, a Redis, a model and the processes of one simulation, in virtual time. */
 export class World {
   readonly plan: Plan
   readonly scheduler = new Scheduler()
-  readonly tables = new MemoryTables(() => new Date(this.scheduler.now))
-  readonly statements: Statements = memoryStatements(this.tables, ttlMs)
-  readonly monitor = new Monitor(this)
+  readonly monitor: Monitor
+  readonly rows: WorldRows
   readonly redis: SimulatedRedis
   readonly processes: SimulatedProcess[] = []
   readonly random: () => number
   readonly chatIds: readonly string[]
   /** Whether things still go wrong. */
   isBusy = true
+  /** Until when something was wrong. */
+  troubledUntil = Number.NEGATIVE_INFINITY
   /** What happened, a line each; null = nobody wants to know. */
   readonly lines: string[] | null
   readonly #bug: Bug | undefined
@@ -35,25 +49,47 @@ export class World {
   readonly #faults = new Map<string, Fault>()
   readonly #sweepsLate = new Map<number, number>()
   readonly #replies = new Map<string, Reply[]>()
+  readonly #inFile: boolean
 
-  constructor(plan: Plan, traced: boolean, bug: Bug | undefined) {
+  constructor(plan: Plan, { traced, bug, file }: WorldOptions) {
     this.plan = plan
     this.#bug = bug
+    this.#inFile = file !== null
+    this.monitor = new Monitor(this)
+    this.random = randomOf(plan.noise, 1)
+    this.rows = file === null ? memoryRowsOf(this) : sqliteRowsOf(this, file)
     bug?.world?.(this)
     this.lines = traced ? [] : null
-    this.random = randomOf(plan.noise, 1)
     this.chatIds = Array.from({ length: plan.chats }, (_, at) => `chat-${at + 1}`)
-    this.redis = new SimulatedRedis(this.scheduler, plan.rings, () => {
-      for (const process of this.processes) process.seek()
+    this.redis = new SimulatedRedis(this.scheduler, plan.rings, {
+      waits: () => {
+        for (const process of this.processes) process.seek()
+      },
+      heard: (chatId) => this.monitor.deadlines.rung(chatId),
     })
     for (const [at, id] of this.chatIds.entries()) {
-      this.tables.addChat({ id, agent: null })
+      this.rows.addChat(id)
       this.#replies.set(
         id,
         plan.replies.filter((_, reply) => reply % plan.chats === at),
       )
     }
     this.#lives = Array.from({ length: plan.processes }, () => 0)
+  }
+
+  /** The rows as they are stored now. */
+  get tables(): MemoryTables {
+    return this.rows.tables
+  }
+
+  /** As applications send them. */
+  get statements(): Statements {
+    return this.rows.statements
+  }
+
+  /** Notes that something goes wrong, now and for so many ms. */
+  trouble(ms: number): void {
+    this.troubledUntil = Math.max(this.troubledUntil, this.scheduler.now + ms)
   }
 
   /** Starts the processes, and sets the time of what goes wrong at a time. */
@@ -65,12 +101,15 @@ export class World {
   #expect(fault: Fault): void {
     if ('step' in fault) {
       const { process, wait, step } = fault
-      const at = wait === null ? step : 1 + (step % mostOfAKind)
+      const most = this.#inFile ? mostOfAKind.sqlite : mostOfAKind.memory
+      const steps = this.#inFile ? step * stepsInFile - (step % stepsInFile) : step
+      const at = wait === null ? steps : 1 + (step % most)
       this.#faults.set(`${process % this.plan.processes}:${wait ?? 'any'}:${at}`, fault)
       return
     }
     this.scheduler.after(fault.at, () => {
       this.trace('----', JSON.stringify(fault))
+      this.trouble('ms' in fault && fault.kind !== 'set-clock' ? fault.ms : 0)
       switch (fault.kind) {
         case 'flush':
           return this.redis.flush()
@@ -83,6 +122,11 @@ export class World {
         case 'late-sweeps':
           this.#sweepsLate.set(fault.process % this.plan.processes, this.scheduler.now + fault.ms)
           return
+        case 'set-clock': {
+          const process = this.processes[fault.process % this.plan.processes]
+          if (process !== undefined) process.skewMs += fault.ms
+          return
+        }
         case 'deploy':
           return this.processes[fault.process % this.plan.processes]?.deploy()
         default:
