@@ -11,6 +11,7 @@ const {
   seeds,
   seed: first,
   rows,
+  shrink,
 } = new Command('simulate')
   .description('Runs the loop, its claims and its wake-ups in simulated worlds where things go wrong, a world a seed.')
   .option('--seeds <number>', 'how many worlds', countOf, 1_000)
@@ -20,8 +21,9 @@ const {
       .choices(['memory', 'sqlite'])
       .default('memory'),
   )
+  .option('--no-shrink', 'tell of what went wrong as it was drawn, at once')
   .parse()
-  .opts<{ seeds: number; seed: number; rows: 'memory' | 'sqlite' }>()
+  .opts<{ seeds: number; seed: number; rows: 'memory' | 'sqlite'; shrink: boolean }>()
 
 const begun = performance.now()
 const every = Math.max(1, Math.min(1_000, Math.ceil(seeds / 10)))
@@ -30,6 +32,7 @@ const failed = await simulate({
   seeds,
   first,
   file,
+  shrinks: shrink,
   onPlayed: (seed) => {
     const done = seed - first + 1
     if (done % every === 0) say(`${done} of ${seeds} seeds, ${seconds()} s`)
