@@ -1,6 +1,7 @@
 import { ConfigurationError, UnreachableError } from '../src/errors.ts'
 import { describeTarget, openClient, type RedisClient, type RedisPurpose } from './redis-clients.ts'
 import type { Settings } from './settings.ts'
+import { SilenceWatch } from './silence.ts'
 import { parseRedisUrl, type RedisTarget, UrlProblem } from './urls.ts'
 
 /** What a connector reports, and how long it waits. */
@@ -13,6 +14,8 @@ export interface RedisConnectorOptions {
   readonly onCommand?: ((name: string) => void) | undefined
   /** Most ms that a client may take to become ready. Default: 5000. */
   readonly readyWithinMs?: number | undefined
+  /** Time between two looks for a connection that answers nothing, in ms. Default: 1000. */
+  readonly lookEveryMs?: number | undefined
 }
 
 /** Clients of one Redis by purpose, one for each; a second call gets the same client. All reject with UnreachableError. */
@@ -29,11 +32,15 @@ export interface RedisConnector {
   readonly db: number
   /** Whether it is a cluster, where the keys of a queue have to be on one node. */
   readonly isCluster: boolean
+  /** Whether Redis answers on a new connection, which is closed again. Never rejects. */
+  answers(): Promise<boolean>
   /** Ends all clients, those that are still connecting too. Safe to call again; nothing can be opened afterwards. */
   close(): Promise<void>
 }
 
 const READY_WITHIN_MS = 5_000
+/** How long a client, or a new connection, is waited for to find out which of them is at fault, in ms. */
+const ANSWER_WITHIN_MS = 1_500
 
 /** Where a connector gets its clients. */
 export interface RedisSource {
@@ -76,12 +83,37 @@ export function connectorOf(
     onTrouble = () => {},
     onCommand,
     readyWithinMs = READY_WITHIN_MS,
+    lookEveryMs,
   }: RedisConnectorOptions = {},
 ): RedisConnector {
   const opened = new Set<RedisClient>()
   const ready = new Map<RedisPurpose, Promise<RedisClient>>()
   let policyChecked = false
   let closed = false
+  const silence = new SilenceWatch({
+    lookEveryMs,
+    isAlone: async (client) => {
+      const [itself, another] = await Promise.all([pings(client), answers()])
+      return another && !itself
+    },
+    onSilent: () =>
+      onTrouble(new UnreachableError('A connection answered nothing: it is made anew'), source.description),
+  })
+
+  async function answers(): Promise<boolean> {
+    if (closed) return false
+    const client = source.open('lock')
+    opened.add(client)
+    try {
+      await untilReady(client, source, ANSWER_WITHIN_MS)
+      return true
+    } catch {
+      return false
+    } finally {
+      opened.delete(client)
+      client.disconnect()
+    }
+  }
 
   async function connect(purpose: RedisPurpose): Promise<RedisClient> {
     if (closed) throw new ConfigurationError('The connections to Redis are closed: connect again to get new ones')
@@ -103,6 +135,7 @@ export function connectorOf(
       await checkEviction(client, onWarning)
     }
     if (onCommand) reportCommands(client, onCommand)
+    silence.watch(client)
     return client
   }
 
@@ -124,6 +157,7 @@ export function connectorOf(
     client.once('end', () => opened.delete(client))
     opened.add(client)
     if (onCommand) reportCommands(client, onCommand)
+    if (purpose === 'worker') silence.watch(client)
     return client
   }
 
@@ -134,8 +168,10 @@ export function connectorOf(
     openReader: () => open('reader'),
     db: source.db,
     isCluster: source.isCluster,
+    answers,
     async close() {
       closed = true
+      silence.close()
       for (const client of opened) client.disconnect()
       await Promise.allSettled(ready.values())
       opened.clear()
@@ -188,6 +224,19 @@ function untilReady(client: RedisClient, source: RedisSource, limitMs: number): 
     client.once('end', ended)
     client.once('ready', done)
   })
+}
+
+/** Whether a client has an answer for a command now; false for an error that Redis did not send, too. */
+async function pings(client: RedisClient): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const limit = new Promise<false>((resolve) => {
+    timer = setTimeout(resolve, ANSWER_WITHIN_MS, false)
+  })
+  const answered = client.ping().then(
+    () => true,
+    (error: Error) => error.name === 'ReplyError',
+  )
+  return Promise.race([answered, limit]).finally(() => clearTimeout(timer))
 }
 
 /** Resolves once a client that is somebody else's has answered; it is left as it is. */

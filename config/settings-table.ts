@@ -169,6 +169,13 @@ export const settingsTable = {
     3_600_000,
     'How long a shutdown waits for running moves before it aborts them.',
   ),
+  stuckAfterMs: duration(
+    'THREADMILL_STUCK_AFTER_MS',
+    10_000,
+    2_000,
+    600_000,
+    'How long a worker that can take jobs may ask for none, or get no answer, before it is made anew; as long again, and it counts as stuck.',
+  ),
   eventCoalesceMs: duration(
     'THREADMILL_EVENT_COALESCE_MS',
     40,

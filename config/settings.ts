@@ -31,6 +31,8 @@ export interface ConnectOptions {
   sweepEveryMs?: number | undefined
   /** What a shutdown waits for running moves in ms [THREADMILL_SHUTDOWN_GRACE_MS]. Default: 25000. */
   shutdownGraceMs?: number | undefined
+  /** Most ms that a worker with a free slot may fetch nothing from a Redis that answers [THREADMILL_STUCK_AFTER_MS]. Default: 10000. */
+  stuckAfterMs?: number | undefined
   /** How long text of an answer is gathered before viewers get it, in ms [THREADMILL_EVENT_COALESCE_MS]. Default: 40. */
   eventCoalesceMs?: number | undefined
   /** Chats run at once by one process [THREADMILL_COMPLETE_CONCURRENCY]. Default: 50. */
@@ -122,6 +124,7 @@ export function resolveSettings(options: ConnectOptions = {}, env?: Variables, p
     claimRenewMs,
     sweepEveryMs: values.sweepEveryMs ?? settingsTable.sweepEveryMs.default,
     shutdownGraceMs: values.shutdownGraceMs ?? settingsTable.shutdownGraceMs.default,
+    stuckAfterMs: values.stuckAfterMs ?? settingsTable.stuckAfterMs.default,
     eventCoalesceMs: values.eventCoalesceMs ?? settingsTable.eventCoalesceMs.default,
     completeConcurrency: values.completeConcurrency ?? settingsTable.completeConcurrency.default,
     runToolsConcurrency: values.runToolsConcurrency ?? settingsTable.runToolsConcurrency.default,

@@ -176,7 +176,7 @@ export class Threadmill {
     // The first jobs would wait for its thread, and a job that waits is lost for a while if its process dies.
     void renewer.ready()
     const pool = new Pool({
-      connection: redis.openWorker(),
+      redis,
       prefix: queuePrefix(settings.redisPrefix, redis),
       jobs: this.jobs,
       concurrency: {
@@ -196,6 +196,7 @@ export class Threadmill {
       observe,
       telemetry,
       graceMs: settings.shutdownGraceMs,
+      stuckAfterMs: settings.stuckAfterMs,
       begin: async () => {
         await liftPutOff(db, [...equipment.agents.keys()], missingAgent)
       },

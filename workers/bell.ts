@@ -10,8 +10,8 @@ export interface RingData {
   readonly chatId: string
 }
 
-/** What a job is named in its queue: `later` only rings again when its time has come. */
-export type RingName = 'ring' | 'later' | 'sweep'
+/** What a job is named in its queue: `later` only rings again when its time has come, `canary` is for no chat. */
+export type RingName = 'ring' | 'later' | 'sweep' | 'canary'
 
 /** When and how urgently a ring is answered. */
 export interface RingOptions {

@@ -1,6 +1,5 @@
-import { hostname } from 'node:os'
-import { type Job, type Telemetry, UnrecoverableError, Worker } from 'bullmq'
-import { queueNames } from '../config/queues.ts'
+import { type Job, type Telemetry, UnrecoverableError } from 'bullmq'
+import type { RedisConnector } from '../config/redis.ts'
 import type { RedisClient } from '../config/redis-clients.ts'
 import type { Bell } from '../models/rows.ts'
 import type { Claims } from '../src/claims/claims.ts'
@@ -8,11 +7,14 @@ import { CancelledError, ChatNotFoundError, ShutdownError } from '../src/errors.
 import { errorCode, errorFacts } from '../src/observability/error-facts.ts'
 import type { JobEnd, Observe } from '../src/observability/observation.ts'
 import type { Bells, RingData } from './bell.ts'
+import { answerCanary, isCanary } from './canary.ts'
 import type { ChatJob, JobOutcome } from './job.ts'
+import { QueueWorker } from './queue-worker.ts'
 import type { Sweeper } from './sweep.ts'
+import { WorkerWatch } from './worker-watch.ts'
 
 export interface PoolOptions {
-  readonly connection: RedisClient
+  readonly redis: Pick<RedisConnector, 'openWorker' | 'answers'>
   readonly prefix: string
   readonly jobs: Readonly<Record<Bell, ChatJob>>
   /** How many jobs of a queue run at once in this process; 0 = none of its jobs. */
@@ -24,23 +26,26 @@ export interface PoolOptions {
   /** Traces jobs; left out, nothing does. */
   readonly telemetry?: Telemetry | undefined
   readonly graceMs: number
+  /** How long a worker that can take jobs may ask for none, or get no answer, in ms. */
+  readonly stuckAfterMs: number
   /** Done once when the pool starts: what only a process with these agents can do. */
   readonly begin: () => Promise<void>
 }
 
-const lockDurationMs = 30_000
-const pingLimitMs = 1_000
-/** Stands in Redis with every job that this process runs, so that an operator can find it. */
-const processName = `${hostname()}:${process.pid}`
-/** Attempts and deaths are counted in rows; BullMQ must never give a chat up by itself. */
-const stallsAllowed = 1_000_000
+/**
+ * How the workers of a process are, the worst of them: `connecting` until each reaches Redis; `running`; `refused`, while Redis gives
+ * them errors and no jobs (it is full, or read-only); `renewed`, while a worker that took nothing was made anew and has not been heard of
+ * yet; `stuck`, where that did not help and only a new process may; `closing`, `closed`. (E130)
+ */
+export type PoolState = 'connecting' | 'running' | 'refused' | 'renewed' | 'stuck' | 'closing' | 'closed'
 
 /** The workers of one process. */
 export class Pool {
   readonly #options: PoolOptions
-  readonly #workers: Worker<RingData, JobOutcome>[]
+  readonly #connection: RedisClient
+  readonly #workers: readonly QueueWorker[]
+  readonly #watch: WorkerWatch
   readonly #begun: Promise<void>
-  readonly #running = new Set<Promise<JobOutcome>>()
   #stopping = false
   #closed: Promise<void> | null = null
   #isReady = false
@@ -49,12 +54,26 @@ export class Pool {
   /** @internal */
   constructor(options: PoolOptions) {
     this.#options = options
+    const { observe, telemetry, redis } = options
+    const connection = redis.openWorker()
+    this.#connection = connection
     this.#workers = (['complete', 'runTools', 'compact'] as const)
       .filter((queue) => options.concurrency[queue] > 0)
-      .map((queue) => this.#work(queue))
+      .map(
+        (queue) =>
+          new QueueWorker({
+            ...options,
+            connection,
+            queue,
+            concurrency: options.concurrency[queue],
+            telemetry,
+            work: (job) => (isCanary(job) ? answerCanary() : this.#observed(queue, job)),
+          }),
+      )
+    this.#watch = new WorkerWatch(this.#workers)
     options.sweeper.start()
     this.#begun = options.begin().catch((error) =>
-      options.observe({
+      observe({
         type: 'database.trouble',
         doing: 'lifting chats that were put off',
         error: errorFacts(error),
@@ -67,18 +86,23 @@ export class Pool {
       },
       () => {},
     )
-    options.observe({ type: 'pool.started', ...options.concurrency })
+    observe({ type: 'pool.started', ...options.concurrency })
   }
 
   /** Resolves when every worker is connected and takes jobs. */
   async ready(): Promise<void> {
-    await Promise.all(this.#workers.map((worker) => worker.waitUntilReady()))
+    await Promise.all(this.#workers.map((worker) => worker.ready()))
   }
 
-  /** `running`, `connecting` until every worker reaches Redis, `closing`, or `closed`. */
-  get state(): 'connecting' | 'running' | 'closing' | 'closed' {
+  /** How the workers are now, by what was last heard of them. */
+  get state(): PoolState {
     if (this.#closed !== null) return this.#ended ? 'closed' : 'closing'
-    return this.#isReady && this.#options.connection.status === 'ready' ? 'running' : 'connecting'
+    const standings = this.#workers.map(({ standing }) => standing)
+    const worst = (['stuck', 'renewed', 'refused'] as const).find((standing) => standings.includes(standing))
+    // A new connection that does not come about is part of being stuck.
+    if (worst === 'stuck') return worst
+    const isConnected = this.#connection.status === 'ready' && this.#workers.every((one) => one.isConnected)
+    return this.#isReady && isConnected ? (worst ?? 'running') : 'connecting'
   }
 
   /**
@@ -93,58 +117,19 @@ export class Pool {
   async #close(): Promise<void> {
     const begun = performance.now()
     this.#stopping = true
+    this.#watch.stop()
     await this.#begun
     await this.#options.sweeper.stop()
     const grace = setTimeout(() => {
       this.#options.claims.abortAll(new ShutdownError('The process is shutting down: the chat goes to another worker.'))
     }, this.#options.graceMs)
     try {
-      await Promise.all(this.#workers.map((worker) => this.#stop(worker)))
+      await Promise.all(this.#workers.map((worker) => worker.close()))
     } finally {
       clearTimeout(grace)
     }
     this.#ended = true
     this.#options.observe({ type: 'pool.closed', durationMs: performance.now() - begun })
-  }
-
-  /** BullMQ's own close waits for Redis, however long it is away; what the jobs came to is in the rows, so it can go without. */
-  async #stop(worker: Worker<RingData, JobOutcome>): Promise<void> {
-    if (await answers(this.#options.connection)) return worker.close()
-    await worker.pause(true)
-    await Promise.allSettled(this.#running)
-    await worker.close(true)
-  }
-
-  #work(queue: Bell): Worker<RingData, JobOutcome> {
-    const { connection, prefix, concurrency, observe, telemetry } = this.#options
-    const worker = new Worker<RingData, JobOutcome>(
-      queueNames[queue],
-      (job) => this.#track(this.#observed(queue, job)),
-      {
-        connection,
-        prefix,
-        name: processName,
-        concurrency: concurrency[queue],
-        lockDuration: lockDurationMs,
-        maxStalledCount: stallsAllowed,
-        skipVersionCheck: true,
-        ...(telemetry === undefined ? {} : { telemetry }),
-      },
-    )
-    // A lost lock or connection loses nothing: the run holds its claim in the database.
-    worker.on('error', (error) =>
-      observe({ type: 'redis.trouble', doing: `working on the queue ${queueNames[queue]}`, error: errorFacts(error) }),
-    )
-    return worker
-  }
-
-  async #track(work: Promise<JobOutcome>): Promise<JobOutcome> {
-    this.#running.add(work)
-    try {
-      return await work
-    } finally {
-      this.#running.delete(work)
-    }
   }
 
   async #observed(queue: Bell, job: Job<RingData, JobOutcome>): Promise<JobOutcome> {
@@ -180,18 +165,4 @@ export class Pool {
       throw error
     }
   }
-}
-
-/** Whether Redis is there. A connection can look ready for a moment after its server has gone. */
-async function answers(connection: RedisClient): Promise<boolean> {
-  if (connection.status !== 'ready') return false
-  let timer: NodeJS.Timeout | undefined
-  const silent = new Promise<false>((resolve) => {
-    timer = setTimeout(resolve, pingLimitMs, false)
-  })
-  const pong = connection.ping().then(
-    () => true,
-    () => false,
-  )
-  return Promise.race([pong, silent]).finally(() => clearTimeout(timer))
 }

@@ -7,6 +7,8 @@ export const exitCodes = {
   usage: 2,
   /** The chat waits for a person to decide. */
   waiting: 3,
+  /** Jobs are not taken: a worker is stuck and can't help itself, or no worker took what `threadmill health` put into a queue. */
+  stuck: 4,
   hungUp: 129,
   interrupted: 130,
   terminated: 143,
@@ -16,4 +18,4 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 
 /** The part of every command's help that explains the codes. */
 export const exitCodesHelp =
-  'Exit codes: 0 done; 1 failed; 2 wrong arguments or configuration; 3 waits for a person; 129, 130, 143 ended by a signal.'
+  'Exit codes: 0 done; 1 failed; 2 wrong arguments or configuration; 3 waits for a person; 4 jobs are not taken; 129, 130, 143 ended by a signal.'

@@ -6,7 +6,7 @@ export interface Health {
   /** Whether the thread that renews claims answers. */
   isRenewing(): boolean
   isClosing(): boolean
-  /** The state of each pool that was started; `running` is well. */
+  /** The state of each pool that was started; `running` is well, `stuck` can't get well in this process. */
   pools(): readonly string[]
   /** Rejects unless the database answers and has every table. */
   database(): Promise<unknown>
@@ -21,8 +21,9 @@ const patienceMs = 800
 /** What a probe of this process answers. Results are words of ours, never those of an error: anyone may ask. */
 export function probeSource(health: Health): ProbeSource {
   const renewal = () => (health.isRenewing() ? 'ok' : 'hung')
+  const stuck = () => (health.pools().includes('stuck') ? 'stuck' : 'ok')
   return {
-    live: () => ({ renewal: renewal() }),
+    live: () => ({ renewal: renewal(), ...(health.pools().length === 0 ? {} : { workers: stuck() }) }),
     async ready(): Promise<CheckResults> {
       const [database, redis] = await Promise.all([answers(() => health.database()), answers(() => health.redis())])
       const pools = health.pools()

@@ -142,7 +142,7 @@ export type ToolEnded = Observed<
  * `by` the queue whose job it is, or `caller`; `queue` and `job` a queue and the name of its job; `tool` and `toolCallId` a
  * call; `provider` and `model` who was asked; `attempt` counts from 1; `code` and `error` what went wrong, null where
  * nothing did; `outcome`, `why` and `approval` what was decided; `durationMs` how long it took, `delayMs` how long it is
- * put off, `waitedMs` how long it had been due; `messages`, `rung`, `complete`, `runTools` and `compact` are counts.
+ * put off, `waitedMs` how long it had been due, `quietMs` how long nothing was heard of it; `messages`, `rung`, `complete`, `runTools` and `compact` are counts.
  */
 export type Observation =
   | Observed<'run.refused', { chatId: string; by: 'caller' | Bell; why: Refusal }>
@@ -195,6 +195,12 @@ export type Observation =
   | Observed<'events.dropped', { chatId: string; error: ErrorFacts }>
   | Observed<'pool.started', { complete: number; runTools: number; compact: number }>
   | Observed<'pool.closed', { durationMs: number }>
+  /** A worker that could take jobs asked for none, or got no answer, for `quietMs` of a running event loop. It was made anew. */
+  | Observed<'worker.renewed', { queue: Bell; quietMs: number }>
+  /** Making it anew did not help: only a new process may. Told once, until it is heard of again. */
+  | Observed<'worker.stuck', { queue: Bell; quietMs: number }>
+  /** A worker that was made anew takes jobs. */
+  | Observed<'worker.recovered', { queue: Bell }>
   /** A hook of the application threw, or took too long: then the error is null. The run goes on. */
   | Observed<'hook.trouble', { chatId: string; agent: string | null; hook: string; error: ErrorFacts | null }>
   /** Something that this process does by itself failed and is tried again. `doing` says what, in plain words. */

@@ -33,7 +33,7 @@ describe('The probe of a process', () => {
   it('says that it lives and takes work', async () => {
     const { probe } = await serving()
     expect(probe.url).to.equal(`http://127.0.0.1:${probe.port}`)
-    expect(await ask(probe, '/live')).to.deep.include({ status: 200, checks: { renewal: 'ok' } })
+    expect(await ask(probe, '/live')).to.deep.include({ status: 200, checks: { renewal: 'ok', workers: 'ok' } })
     await until('it is ready', async () => (await ask(probe, '/ready')).status === 200)
     expect((await ask(probe, '/ready')).checks).to.deep.equal(well)
   })
@@ -104,7 +104,7 @@ describe('The probe of a process', () => {
     try {
       // As if nothing had been heard of the thread for a minute, also where it is heard of right now.
       Date.now = () => real() + ++minutes * 60_000
-      expect(await ask(probe, '/live')).to.deep.include({ status: 503, checks: { renewal: 'hung' } })
+      expect(await ask(probe, '/live')).to.deep.include({ status: 503, checks: { renewal: 'hung', workers: 'ok' } })
     } finally {
       Date.now = real
     }

@@ -42,7 +42,16 @@ export const registerWorker: Registration = (program, cli) => {
   cli
     .common(
       command,
-      [...connectionSettings, 'model', 'claimTtlMs', 'claimRenewMs', 'sweepEveryMs', 'shutdownGraceMs', 'databasePool'],
+      [
+        ...connectionSettings,
+        'model',
+        'claimTtlMs',
+        'claimRenewMs',
+        'sweepEveryMs',
+        'shutdownGraceMs',
+        'stuckAfterMs',
+        'databasePool',
+      ],
       ['threadmill worker --app agents.ts', 'threadmill worker --app dist/agents.js --complete 50 --run-tools 0'],
     )
     .addHelpText('after', signals)
@@ -51,7 +60,8 @@ export const registerWorker: Registration = (program, cli) => {
 
 const signals = `
 SIGTERM, SIGINT and SIGHUP stop it: it takes no more jobs, ends the running moves or aborts them when the grace is over,
-gives the chats to other workers and exits with 0. A second signal ends it at once.`
+gives the chats to other workers and exits with 0. A second signal ends it at once. A worker that takes no jobs, and can't
+help itself, ends in the same way with 4: have it started anew.`
 
 async function work(cli: Cli, options: WorkerOptions): Promise<void> {
   const { runWorker } = await import('../worker/run-worker.ts')

@@ -1,4 +1,5 @@
 import type { EventEmitter } from 'node:events'
+import type { Bell } from '../../../models/rows.ts'
 import { exitCodes } from '../exit-codes.ts'
 
 /** One press in a terminal can arrive twice: from the terminal, and from a parent that passes its own on. */
@@ -12,12 +13,16 @@ export type Reason =
   | { readonly kind: 'signal'; readonly signal: LeavingSignal }
   /** Nobody caught it: whatever runs in this process can't be trusted any more. */
   | { readonly kind: 'error'; readonly error: unknown }
+  /** The worker of this queue takes nothing, and could not be helped. */
+  | { readonly kind: 'stuck'; readonly queue: Bell }
 
 export interface Leaving {
   /** Resolves with the first reason to end. */
   readonly reason: Promise<Reason>
   /** Gives the reason, or null when there is none yet. */
   readonly now: () => Reason | null
+  /** Ends it because a worker of it is stuck; nothing, where it ends anyway. */
+  stuck(queue: Bell): void
   /** Hears nothing any more. */
   stop(): void
 }
@@ -59,6 +64,9 @@ export function hearLeaving(
   return {
     reason,
     now: () => first,
+    stuck(queue) {
+      if (first === null) leave({ kind: 'stuck', queue })
+    },
     stop() {
       for (const [event, listener] of listeners) source.off(event, listener)
     },

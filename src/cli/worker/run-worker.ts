@@ -23,16 +23,19 @@ export async function runWorker(cli: Cli, options: WorkerOptions): Promise<void>
     const settings = cli.settings(options)
     const app = await loadApp(options.app)
     // Told to stop before it began.
-    if (leaving.now() !== null) return await leave(cli, leaving, log, null)
+    if (leaving.now() !== null) return await leave(cli, leaving, log, null, 0)
     const mill = await Threadmill.connect({
       ...asOptions(settings),
       ...app,
       logger: log,
       metrics: options.probe !== undefined,
+      onObservation: (seen) => {
+        if (seen.type === 'worker.stuck') leaving.stuck(seen.queue)
+      },
     })
     try {
-      await start(mill, app, options, log)
-      await leave(cli, leaving, log, mill)
+      await start(mill, app, options, log, leaving)
+      await leave(cli, leaving, log, mill, settings.shutdownGraceMs)
     } finally {
       await mill.close()
     }
@@ -41,25 +44,41 @@ export async function runWorker(cli: Cli, options: WorkerOptions): Promise<void>
   }
 }
 
-async function start(mill: Threadmill, app: App, options: WorkerOptions, log: Logger): Promise<void> {
+async function start(mill: Threadmill, app: App, options: WorkerOptions, log: Logger, leaving: Leaving): Promise<void> {
   const given = (Object.keys(queueNames) as Bell[]).filter((queue) => options[queue] !== undefined)
   const counts = Object.fromEntries(given.map((queue) => [queue, options[queue]]))
   const pool = mill.startWorkers(counts)
   const probe = options.probe === undefined ? {} : { probe: (await mill.serveProbe(options.probe)).url }
-  await pool.ready()
+  // A worker that is stuck from the start never gets ready.
+  await Promise.race([pool.ready(), leaving.reason])
+  if (leaving.now() !== null) return
   // Whoever waits for it sees it, however little is logged.
   log.child({}, { level: 'info' }).info({ agents: app.agents.map(({ name }) => name), ...counts, ...probe }, 'ready')
 }
 
+/** How long the process of a stuck worker may take to close beyond the grace, in ms: what it waits for may never come. */
+const closeLimitMs = 10_000
+
 /** Waits for a reason to end, and closes. */
-async function leave(cli: Cli, leaving: Leaving, log: Logger, mill: Threadmill | null): Promise<void> {
+async function leave(cli: Cli, leaving: Leaving, log: Logger, mill: Threadmill | null, graceMs: number): Promise<void> {
   const reason = await leaving.reason
-  if (reason.kind === 'error') {
-    log.fatal({ err: reason.error }, 'Nobody caught an error: closing')
-    cli.exitCode = exitCodes.failed
-  } else {
-    log.info({ signal: reason.signal }, 'closing')
+  let limit: NodeJS.Timeout | undefined
+  switch (reason.kind) {
+    case 'error':
+      log.fatal({ err: reason.error }, 'Nobody caught an error: closing')
+      cli.exitCode = exitCodes.failed
+      break
+    case 'stuck':
+      log.fatal({ queue: reason.queue }, 'A worker takes no jobs and could not be helped: closing, to be started anew')
+      cli.exitCode = exitCodes.stuck
+      limit = setTimeout(() => cli.io.exit(exitCodes.stuck), graceMs + closeLimitMs)
+      break
+    case 'signal':
+      log.info({ signal: reason.signal }, 'closing')
+      break
+    default:
+      reason satisfies never
   }
-  await mill?.close()
+  await mill?.close().finally(() => clearTimeout(limit))
   log.info({}, 'closed')
 }

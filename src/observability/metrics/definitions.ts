@@ -161,6 +161,18 @@ export const definitions = {
     labels: ['queue'],
     alert: 'any increase: Redis is out of reach of this process',
   },
+  worker_renewals_total: {
+    kind: 'counter',
+    help: 'Times that a worker of this process took nothing though it could, and was made anew.',
+    labels: ['queue'],
+    alert: 'it keeps rising: something between the workers and Redis swallows what they send',
+  },
+  workers_stuck_total: {
+    kind: 'counter',
+    help: 'Times that making a worker anew did not help; `threadmill worker` ends then.',
+    labels: ['queue'],
+    alert: 'any increase: restart the process, if nothing does',
+  },
   event_drops_total: {
     kind: 'counter',
     help: 'Times that live events were dropped; viewers miss text until the message is stored.',

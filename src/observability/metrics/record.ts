@@ -91,6 +91,10 @@ export function recordTo(recorder: Recorder): (observation: Observation) => void
         return recorder.add('troubles_total', 1, { part: 'redis' })
       case 'renewal.restarted':
         return recorder.add('troubles_total', 1, { part: 'renewal' })
+      case 'worker.renewed':
+        return recorder.add('worker_renewals_total', 1, { queue: seen.queue })
+      case 'worker.stuck':
+        return recorder.add('workers_stuck_total', 1, { queue: seen.queue })
       case 'run.refused':
       case 'move.made':
       case 'model.retry':
@@ -100,6 +104,7 @@ export function recordTo(recorder: Recorder): (observation: Observation) => void
       case 'claim.lost':
       case 'pool.started':
       case 'pool.closed':
+      case 'worker.recovered':
       case 'notice':
         return
       default:
