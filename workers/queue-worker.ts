@@ -92,10 +92,10 @@ export class QueueWorker {
     if (fetching.isAnswered && this.#renewals > 0) this.#recovered()
     this.#refusedMs = fetching.isRefused && this.isConnected ? this.#refusedMs + elapsedMs : 0
     const hasFreeSlot = running.size < worker.concurrency
-    // Without a connection it can't be heard of, and knows.
-    const isQuiet = fetching.happened === this.#happened && hasFreeSlot && this.isConnected
+    const isQuiet = fetching.happened === this.#happened && hasFreeSlot
     this.#happened = fetching.happened
-    this.#quietMs = isQuiet ? this.#quietMs + elapsedMs : 0
+    // Without a connection it can't be heard of; one that comes and goes, and brings nothing, must not start the count anew.
+    this.#quietMs = isQuiet ? this.#quietMs + (this.isConnected ? elapsedMs : 0) : 0
     if (isLate({ phase: fetching.phase, hasFreeSlot, quietMs: this.#quietMs }, stuckAfterMs)) void this.#renew()
   }
 

@@ -1,0 +1,166 @@
+import { expect } from 'chai'
+import { Redis } from 'ioredis'
+import type { ConnectOptions, Observation, Threadmill } from '../../src/index.ts'
+import { gate, text } from '../../src/testing/index.ts'
+import { startProxy } from '../events/proxy.ts'
+import { onEachDatabase, sqlite } from '../support/databases.ts'
+import { type Bench, useBench } from '../support/mills.ts'
+import { itOnRealRedis } from '../support/real-redis.ts'
+import { startSwallowingProxy } from '../support/swallowing-proxy.ts'
+import { until } from '../support/until.ts'
+
+/** How long a chat may wait whose worker was cut off, in ms; it takes half of it on a machine that does nothing else. */
+const answeredWithinMs = 20_000
+
+async function working(bench: Bench, options: ConnectOptions = {}) {
+  const seen: Observation[] = []
+  const mill = await bench.connect({ onObservation: (one) => seen.push(one), ...options })
+  const pool = mill.startWorkers({ complete: 1, runTools: 0, compact: 0 })
+  await pool.ready()
+  const types = () => seen.map(({ type }) => type).filter((type) => type.startsWith('worker.'))
+  return { mill, pool, seen, types }
+}
+
+async function answer(mill: Threadmill, withinMs = answeredWithinMs): Promise<void> {
+  const chat = await mill.chats.create()
+  await chat.askLater('ping', { enqueue: true })
+  await until('the chat is answered', async () => (await chat.isComplete()) && !(await chat.running()), withinMs)
+}
+
+describe('A worker that is alive and takes nothing', function () {
+  this.timeout(60_000)
+  const bench = useBench(sqlite)
+  const closers: (() => Promise<unknown>)[] = []
+  afterEach(async () => {
+    for (const close of closers.splice(0)) await close()
+  })
+
+  it('since its connections swallow everything gets new ones, and answers (E130, E131)', async () => {
+    await bench.script(text('pong'))
+    const proxy = await startProxy(bench.redis.port)
+    closers.push(() => proxy.close())
+    const application = await bench.connect()
+    const { pool, types } = await working(bench, { redisUrl: proxy.url })
+    await answer(application)
+    proxy.muteOpenConnections()
+    await answer(application)
+    expect(pool.state).to.equal('running')
+    expect(types()).to.deep.equal([])
+    await pool.close()
+  })
+
+  it('is replaced, then stuck, and comes back by itself once something is heard of it (E130, E132)', async () => {
+    await bench.script(text('pong'))
+    const proxy = await startSwallowingProxy(bench.redis.port)
+    closers.push(() => proxy.close())
+    const application = await bench.connect()
+    const { mill, pool, types } = await working(bench, { redisUrl: proxy.url, stuckAfterMs: 2_000 })
+    const probe = await mill.serveProbe({ port: 0 })
+    const ask = async (path: string) => {
+      const response = await fetch(`${probe.url}${path}`)
+      const { checks } = (await response.json()) as { checks: { workers: string } }
+      return [response.status, checks.workers]
+    }
+    await answer(application)
+    // A key that is named where a worker asks for a job, and nowhere else.
+    proxy.swallow('complete:limiter')
+    await until('it is made anew', () => pool.state === 'renewed', 30_000)
+    expect(await ask('/ready')).to.deep.equal([503, 'renewed'])
+    expect(await ask('/live')).to.deep.equal([200, 'ok'])
+    await until('it is stuck', () => pool.state === 'stuck', 30_000)
+    expect(await ask('/ready')).to.deep.equal([503, 'stuck'])
+    expect(await ask('/live')).to.deep.equal([503, 'stuck'])
+    expect(types()).to.deep.equal(['worker.renewed', 'worker.renewed', 'worker.stuck'])
+    proxy.passOn()
+    await answer(application)
+    await until('it is well', () => pool.state === 'running')
+    expect(types().at(-1)).to.equal('worker.recovered')
+    expect(types().filter((type) => type === 'worker.stuck')).to.have.length(1)
+    await pool.close()
+  })
+
+  for (const [what, refuse, allow] of [
+    ['full', ['CONFIG', 'SET', 'maxmemory', '1'], ['CONFIG', 'SET', 'maxmemory', '0']],
+    ['read-only', ['REPLICAOF', '127.0.0.1', '1'], ['REPLICAOF', 'NO', 'ONE']],
+  ] as const) {
+    itOnRealRedis(
+      `since Redis is ${what} says so without a flood, and goes on when it no longer is (E135)`,
+      async () => {
+        const held = gate(text('pong'))
+        await bench.script(held)
+        const { mill, pool, seen, types } = await working(bench, { stuckAfterMs: 2_000 })
+        const chat = await mill.chats.create()
+        await chat.askLater('ping', { enqueue: true })
+        await held.reached
+        const server = new Redis(bench.redis.url)
+        closers.push(async () => server.disconnect())
+        const [first, ...more] = refuse
+        await server.call(first, ...more)
+        held.release()
+        await until('the turn has ended', async () => (await chat.isComplete()) && !(await chat.running()))
+        await until('the workers are refused', () => pool.state === 'refused')
+        const troubles = seen.filter((one) => one.type === 'redis.trouble' && one.doing.startsWith('working on'))
+        expect(troubles.length).to.be.within(1, 20)
+        await server.call(allow[0], ...allow.slice(1))
+        await answer(mill)
+        await until('the workers are well', () => pool.state === 'running')
+        expect(types()).to.deep.equal([])
+        await pool.close()
+      },
+    )
+  }
+})
+
+onEachDatabase('A worker whose Redis', (kind) => {
+  const bench = useBench(kind, { stuckAfterMs: 2_000 })
+  const redises: Redis[] = []
+  const redis = () => {
+    const client = new Redis(bench.redis.url)
+    redises.push(client)
+    return client
+  }
+  afterEach(() => {
+    for (const client of redises.splice(0)) client.disconnect()
+  })
+
+  it('forgets its queue, all of it or the marker alone, answers within seconds what waited in it (E133)', async () => {
+    const keys = redis()
+    for (const lose of [
+      () => keys.flushall(),
+      () => keys.del('threadmill:complete:marker', 'threadmill:complete:meta'),
+      async () => keys.del(...(await keys.keys('threadmill:complete:*'))),
+    ]) {
+      const held = gate(text('pong'))
+      await bench.script([held, text('pong'), text('pong')])
+      const { mill, pool, types } = await working(bench, { sweepEveryMs: 500 })
+      const chats = await Promise.all([1, 2, 3].map(() => mill.chats.create()))
+      await chats[0]?.askLater('ping', { enqueue: true })
+      await held.reached
+      for (const chat of chats.slice(1)) await chat.askLater('ping', { enqueue: true })
+      await lose()
+      held.release()
+      const all = async () => (await Promise.all(chats.map((chat) => chat.isComplete()))).every(Boolean)
+      await until('all are answered', all, answeredWithinMs)
+      expect(types()).to.deep.equal([])
+      await pool.close()
+    }
+  }).timeout(60_000)
+
+  it('loses the lock of a job in the middle of its turn ends the turn under its claim, once (E134)', async () => {
+    const held = gate(text('pong'))
+    const model = await bench.script(held)
+    const { mill, types } = await working(bench)
+    const chat = await mill.chats.create()
+    await chat.askLater('ping', { enqueue: true })
+    await held.reached
+    const keys = redis()
+    expect(await keys.del(...(await keys.keys('threadmill:complete:*:lock')))).to.equal(1)
+    held.release()
+    await until('it is answered', async () => (await chat.isComplete()) && !(await chat.running()))
+    expect(model.requests).to.have.length(1)
+    await chat.askLater('ping', { enqueue: true })
+    await until('it is answered again', () => chat.isComplete(), answeredWithinMs)
+    expect(model.requests).to.have.length(2)
+    expect(types()).to.deep.equal([])
+  }).timeout(60_000)
+})
