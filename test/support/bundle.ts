@@ -34,6 +34,7 @@ const programs = [
   'src/claims/renewal-thread.ts',
   'src/testing/demo-server.ts',
   'src/testing/crashes/crash-worker.ts',
+  'test/chaos/chaos-worker.ts',
   'config/embedded/redis-child.ts',
   'test/chat/apps/dies-before-commit.ts',
   'test/models/apps/migrate.ts',

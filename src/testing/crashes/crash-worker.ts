@@ -1,31 +1,17 @@
-import type { Sequelize } from 'sequelize'
 import { type App, loadApp } from '../../cli/worker/app.ts'
 import { ThreadmillError } from '../../errors.ts'
 import { Threadmill } from '../../threadmill.ts'
 import { agentRegistry } from '../../tools/registry.ts'
 import { withJournal } from './journal.ts'
 import type { Answer, LoadedApp, Order } from './messages.ts'
+import { aroundStatements } from './statements.ts'
 import { Trap } from './trap.ts'
 
 // A worker process that is to die. Its parent sends orders over the channel between them, one at a time.
 
-/** The part of a query of Sequelize's that is used here; it does not type its hooks on queries. */
-interface Query {
-  run(sql: string, parameters?: unknown): Promise<unknown>
-}
-type OnQuery = (hook: 'beforeQuery', listen: (options: { transaction?: object | null }, query: Query) => void) => void
-
 let mill: Threadmill | undefined
 let trap: Trap | undefined
 let swept: () => void = () => {}
-
-function trapStatements(sequelize: Sequelize, set: Trap): void {
-  const addHook = sequelize.addHook.bind(sequelize) as unknown as OnQuery
-  addHook('beforeQuery', ({ transaction = null }, query) => {
-    const run = query.run.bind(query)
-    query.run = (sql, parameters) => set.pass(sql, transaction, () => run(sql, parameters))
-  })
-}
 
 async function connect({
   app,
@@ -41,8 +27,9 @@ async function connect({
       if (type === 'sweep.ended') swept()
     },
   })
-  trap = new Trap(tablePrefix, () => process.kill(process.pid, 'SIGKILL'))
-  trapStatements(mill.sequelize, trap)
+  const set = new Trap(tablePrefix, () => process.kill(process.pid, 'SIGKILL'))
+  trap = set
+  aroundStatements(mill.sequelize, ({ sql, transaction }, send) => set.pass(sql, transaction, send))
   return { agents: loaded.agents.map(({ name }) => name), once: onceOf(loaded) }
 }
 

@@ -65,7 +65,7 @@ function endProblems(end: TurnEnd): string[] {
 }
 
 /** Positions without a gap, each call followed by its result, and nothing answered twice. */
-function transcriptProblems({ row, messages }: ChatState): string[] {
+export function transcriptProblems({ row, messages }: ChatState): string[] {
   const problems: string[] = []
   const transcript = messages.filter(({ role, summaryThrough }) => role !== 'system' && summaryThrough === null)
   const calls = transcript.flatMap(({ toolCalls }) => toolCalls)

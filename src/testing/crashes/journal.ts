@@ -6,6 +6,8 @@ import type { Tool } from '../../tools/tool.ts'
 /** A line of the journal. */
 export interface JournalEntry {
   readonly at: 'begun' | 'returned'
+  /** When, in ms since the epoch. */
+  readonly time: number
   /** Tells the executions of one process apart. */
   readonly execution: number
   readonly pid: number
@@ -24,7 +26,9 @@ export function withJournal<App extends { readonly agents: readonly Agent[]; rea
 ): App {
   const descriptor = openSync(file, 'a')
   process.once('exit', () => closeSync(descriptor))
-  const write = (entry: JournalEntry): void => void writeSync(descriptor, `${JSON.stringify(entry)}\n`)
+  const write = (entry: Omit<JournalEntry, 'time'>): void => {
+    writeSync(descriptor, `${JSON.stringify({ ...entry, time: Date.now() } satisfies JournalEntry)}\n`)
+  }
   let executions = 0
   // One for each, since an agent or a tool that stands in two places must be the same in both.
   const agents = new Map<Agent, Agent>()

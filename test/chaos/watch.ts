@@ -1,0 +1,92 @@
+import type { Database } from '../../models/database.ts'
+
+/** A chat as its row says. */
+export interface Sight {
+  readonly id: string
+  readonly claimedBy: string | null
+  /** By the database's clock. */
+  readonly isLive: boolean
+  readonly token: number
+  readonly wanted: 'no' | 'now' | 'later'
+  readonly parked: boolean
+  readonly failed: boolean
+  readonly queued: number
+  /** Calls that wait for a decision. */
+  readonly pending: readonly string[]
+}
+
+/** A time in which the database did not answer. */
+export interface Silence {
+  readonly from: number
+  readonly to: number
+}
+
+/** A look that takes so long says that the machine or the database stood still, in ms. */
+const slowMs = 300
+
+/** Looks at the rows of chats again and again, over a connection that no fault is about. */
+export class Watch {
+  /** What must never be seen of a claim. */
+  readonly violations: string[] = []
+  readonly silences: Silence[] = []
+  readonly #db: Database
+  /** Claims that were seen to have lapsed, by chat and token. */
+  readonly #lapsed = new Set<string>()
+  /** Who held each claim. */
+  readonly #holders = new Map<string, string>()
+
+  constructor(db: Database) {
+    this.#db = db
+  }
+
+  /** Reads these chats; null while the database does not answer. */
+  async look(chatIds: readonly string[]): Promise<Map<string, Sight> | null> {
+    const from = Date.now()
+    const sights = chatIds.length === 0 ? [] : await this.#read(chatIds).catch(() => null)
+    if (sights === null || Date.now() - from > slowMs) this.silences.push({ from, to: Date.now() })
+    for (const sight of sights ?? []) this.#check(sight)
+    return sights && new Map(sights.map((sight) => [sight.id, sight]))
+  }
+
+  async #read(chatIds: readonly string[]): Promise<Sight[]> {
+    const { dialect, tables, read } = this.#db
+    const among = chatIds.map((_, at) => `$id${at}`).join(', ')
+    const ids = Object.fromEntries(chatIds.map((id, at) => [`id${at}`, id]))
+    const later = `CASE WHEN c.wanted_at > ${dialect.now} THEN 2 ELSE 1 END`
+    const chats = await read(
+      'SELECT c.id AS id, c.claimed_by AS claimedBy, c.claim_token AS token, c.parked AS parked, ' +
+        `CASE WHEN c.claimed_until > ${dialect.now} THEN 1 ELSE 0 END AS live, CASE WHEN c.failure IS NULL THEN 0 ELSE 1 END AS failed, ` +
+        `CASE WHEN c.wanted_at IS NULL THEN 0 ELSE ${later} END AS wanted, ` +
+        `(SELECT COUNT(*) FROM ${tables.queuedMessages} q WHERE q.chat_id = c.id) AS queued ` +
+        `FROM ${tables.chats} c WHERE c.id IN (${among})`,
+      ids,
+    )
+    const calls = await read(
+      `SELECT id, chat_id AS chatId FROM ${tables.toolCalls} WHERE approval = 'pending' AND result_id IS NULL AND chat_id IN (${among})`,
+      ids,
+    )
+    return chats.map((raw) => ({
+      id: String(raw.id),
+      claimedBy: raw.claimedBy === null ? null : String(raw.claimedBy),
+      isLive: Number(raw.live) === 1,
+      token: Number(raw.token),
+      wanted: (['no', 'now', 'later'] as const)[Number(raw.wanted)] ?? 'no',
+      parked: Number(raw.parked) === 1,
+      failed: Number(raw.failed) === 1,
+      queued: Number(raw.queued),
+      pending: calls.filter(({ chatId }) => chatId === raw.id).map(({ id }) => String(id)),
+    }))
+  }
+
+  #check({ id, claimedBy, isLive, token }: Sight): void {
+    if (claimedBy === null) return
+    const claim = `${id}:${token}`
+    const holder = this.#holders.get(claim)
+    this.#holders.set(claim, claimedBy)
+    if (holder !== undefined && holder !== claimedBy) {
+      this.violations.push(`Chat ${id}: two processes have held it by claim ${token}.`)
+    }
+    if (!isLive) this.#lapsed.add(claim)
+    else if (this.#lapsed.delete(claim)) this.violations.push(`Chat ${id}: claim ${token} had lapsed, and was revived.`)
+  }
+}
