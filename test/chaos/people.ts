@@ -112,15 +112,16 @@ export class People {
   async #follow(chat: Chat): Promise<void> {
     const { sightOf, random } = this.#options
     const begun = performance.now()
+    let seen = Date.now()
     let quiet = 0
     while (!this.#isOver && performance.now() - begun < patienceMs) {
       await wait(tickMs * (0.75 + random() / 2))
       const sight = sightOf(chat.id)
-      if (sight === undefined) continue
+      if (sight === undefined || sight.at <= seen) continue
+      seen = sight.at
       const isQuiet = sight.claimedBy === null && sight.wanted === 'no' && sight.pending.length === 0
-      // What is seen is a little older than what was said.
       quiet = isQuiet ? quiet + 1 : 0
-      if (quiet > 2) return
+      if (quiet > 1) return
       if (!isQuiet) await this.#meddle(chat, sight)
     }
   }

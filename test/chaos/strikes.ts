@@ -97,13 +97,14 @@ export class Strikes {
     const { tally, ttlMs, haveLapsed } = this.#options
     const from = Date.now()
     const held = new Map(worker.held)
+    let isPast = held.size > 0
     if (extraMs === null) {
       const lapsed = () => haveLapsed(held).catch(() => false)
-      await until('its claims have lapsed', lapsed, ttlMs + 1_000).catch(() => {})
+      isPast &&= await until('its claims have lapsed', lapsed, ttlMs + 1_000).catch(() => false)
     } else await wait(ttlMs + extraMs)
     worker.signal('SIGCONT')
     if (worker.state === 'gone') return
     tally.freezes.push({ worker: worker.name, from, to: Date.now(), held })
-    if (Date.now() - from > ttlMs && held.size > 0) tally.count('freeze')
+    if (isPast) tally.count('freeze')
   }
 }

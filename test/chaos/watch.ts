@@ -3,6 +3,8 @@ import type { Database } from '../../models/database.ts'
 /** A chat as its row says. */
 export interface Sight {
   readonly id: string
+  /** When it was asked for, in ms since the epoch: it is no older. */
+  readonly at: number
   readonly claimedBy: string | null
   /** By the database's clock. */
   readonly isLive: boolean
@@ -50,8 +52,9 @@ export class Watch {
 
   async #read(chatIds: readonly string[]): Promise<Sight[]> {
     const { dialect, tables, read } = this.#db
-    const among = chatIds.map((_, at) => `$id${at}`).join(', ')
-    const ids = Object.fromEntries(chatIds.map((id, at) => [`id${at}`, id]))
+    const at = Date.now()
+    const among = chatIds.map((_, nth) => `$id${nth}`).join(', ')
+    const ids = Object.fromEntries(chatIds.map((id, nth) => [`id${nth}`, id]))
     const later = `CASE WHEN c.wanted_at > ${dialect.now} THEN 2 ELSE 1 END`
     const chats = await read(
       'SELECT c.id AS id, c.claimed_by AS claimedBy, c.claim_token AS token, c.parked AS parked, ' +
@@ -67,6 +70,7 @@ export class Watch {
     )
     return chats.map((raw) => ({
       id: String(raw.id),
+      at,
       claimedBy: raw.claimedBy === null ? null : String(raw.claimedBy),
       isLive: Number(raw.live) === 1,
       token: Number(raw.token),
