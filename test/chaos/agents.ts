@@ -17,6 +17,8 @@ export const toolKinds = {
   gated: { ms: 10, requiresApproval: true },
   once: { ms: 60, onInterrupted: 'fail' },
   unsure: { ms: 60, onInterrupted: 'ask' },
+  /** For what is stopped. */
+  long: { ms: 30_000 },
 } as const satisfies Readonly<Record<string, Kind>>
 
 export type ToolName = keyof typeof toolKinds

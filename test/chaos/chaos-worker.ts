@@ -97,6 +97,8 @@ const mill = await Threadmill.connect({
     if (seen.type === 'run.taken') {
       tokens.set(seen.chatId, seen.claimToken ?? 0)
       say({ kind: 'taken', chatId: seen.chatId, token: seen.claimToken ?? 0 })
+    } else if (seen.type === 'job.started') {
+      say({ kind: 'started', chatId: seen.chatId, job: seen.job })
     } else if (seen.type === 'run.ended') {
       say({ kind: 'ended', chatId: seen.chatId, token: seen.claimToken, outcome: seen.outcome })
     }

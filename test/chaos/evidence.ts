@@ -42,6 +42,10 @@ export type Rule =
   | 'tool'
   /** Money spent is in the ledger. */
   | 'usage'
+  /** What is stopped stops soon. */
+  | 'stop'
+  /** A wish is rung for. */
+  | 'ring'
   /** A process ended by itself. */
   | 'process'
 

@@ -28,6 +28,13 @@ export interface Take {
   readonly at: number
 }
 
+/** A job of a chat was begun. */
+export interface StartedJob {
+  readonly chatId: string
+  /** Who rang: `ring`, `later` or `sweep`. */
+  readonly job: string
+}
+
 /** A time in which a process stood still. */
 export interface Standstill {
   readonly worker: string
@@ -53,6 +60,7 @@ const retryMs = 300
 export class Fleet {
   readonly lives: WorkerLife[] = []
   readonly takes: Take[] = []
+  readonly jobs: StartedJob[] = []
   /** Those that nobody had ordered: the machine was busy. */
   readonly stalls: Standstill[] = []
   /** Processes that ended without having been killed, and what they said. */
@@ -162,6 +170,9 @@ export class Fleet {
       case 'taken':
         life.held.set(report.chatId, report.token)
         this.takes.push({ chatId: report.chatId, token: report.token, worker: life.name, at: now })
+        return
+      case 'started':
+        this.jobs.push({ chatId: report.chatId, job: report.job })
         return
       case 'ended':
         if (life.held.get(report.chatId) === report.token) life.held.delete(report.chatId)

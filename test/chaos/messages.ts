@@ -33,6 +33,8 @@ export type Report =
   | { readonly kind: 'trapped'; readonly texts: readonly string[] }
   /** It has taken a chat, and read it. */
   | { readonly kind: 'taken'; readonly chatId: string; readonly token: number }
+  /** A job for a chat has begun; `job` says who rang. */
+  | { readonly kind: 'started'; readonly chatId: string; readonly job: string }
   | { readonly kind: 'ended'; readonly chatId: string; readonly token: number | null; readonly outcome: string }
   /** Its event loop stood still for so long without having been told to. */
   | { readonly kind: 'stalled'; readonly ms: number }

@@ -21,6 +21,13 @@ export function questionOf(name: string, rounds: Rounds): string {
   return `${name} [${rounds.map((calls) => calls.join(',')).join('|')}]`
 }
 
+const atLength = 'at length'
+
+/** A question whose answer takes half a minute. */
+export function longQuestion(name: string): string {
+  return `${name} ${atLength}`
+}
+
 /** The rounds that a question asks for; none where it is no such question. */
 export function roundsOf(question: string): Rounds {
   const inside = /\[(.*)\]/.exec(question)?.[1] ?? ''
@@ -50,6 +57,7 @@ export class ChaosModel {
     const asked = request.messages.findLastIndex(({ role }) => role === 'user')
     const question = String(request.messages[asked]?.content)
     const round = request.messages.slice(asked).filter((message) => (message.tool_calls ?? []).length > 0).length
+    if (question.endsWith(atLength)) return text(`${request.id} ${'and so on '.repeat(60)}`, { chunkDelayMs: 170 })
     const calls = roundsOf(question)[round]
     const pace = { delayMs: 20 + random() * 130, chunkDelayMs: 5 + random() * 25, chunks: 3 }
     const answer =

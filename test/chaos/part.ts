@@ -14,9 +14,11 @@ import type { ChatEvidence, Evidence, Violation } from './evidence.ts'
 import { Fleet } from './fleet.ts'
 import { Injector } from './inject.ts'
 import type { Janitor } from './janitor.ts'
+import { loseCommits } from './lost-commits.ts'
 import { ChaosModel } from './model.ts'
 import { People } from './people.ts'
 import { type DatabaseName, planOf } from './plan.ts'
+import { probe } from './probes.ts'
 import { openScene, type Scene } from './scene.ts'
 import { Strikes } from './strikes.ts'
 import { Tally } from './tally.ts'
@@ -135,6 +137,12 @@ async function play(options: PartOptions, parts: Parts): Promise<PartResult> {
 
   const looking = new AbortController()
   const looks = look(watch, () => book.chatIds.slice(-3 * options.chats), sights, looking.signal)
+  if (database === 'mysql') {
+    loseCommits(mill.sequelize, random, () => {
+      if (!isCalm) tally.count('lost-commit')
+      return !isCalm
+    })
+  }
   people.start()
   const injector = new Injector({ tally, fleet, strikes, redis: scene.redis, database: scene.database })
   say(`${database}: ${options.workers} workers, ${options.chats} chats at a time, for ${Math.round(ms / 1_000)} s`)
@@ -147,13 +155,22 @@ async function play(options: PartOptions, parts: Parts): Promise<PartResult> {
   say(`${database}: nothing goes wrong any more; ${book.chatIds.length} chats, ${parts.requests().length} requests`)
 
   const restless = await rest(watch, people, book.chatIds)
+  const probed =
+    restless.length > 0 ? [] : await probe({ mill, fleet, watch, requests: parts.requests, ttlMs: claimTtlMs })
   await fleet.close()
   const chats = await readChats(observer, book.chatIds)
+  const chatIds = new Set(book.chatIds)
   const evidence: Evidence = {
     ...{ database, chats, book, requests: parts.requests(), lives: fleet.lives, takes: fleet.takes },
-    ...{ ledger: await readJournal(ledger), stalls: fleet.stalls, silences: watch.silences, tally },
+    ...{
+      ledger: (await readJournal(ledger)).filter(({ chatId }) => chatIds.has(chatId)),
+      stalls: fleet.stalls,
+      silences: watch.silences,
+      tally,
+    },
   }
   const violations: Violation[] = [
+    ...probed,
     ...restless.map(
       (chatId): Violation => ({ rule: 'message', chatId, what: `It is not at rest after ${restWithinMs} ms.` }),
     ),

@@ -46,7 +46,7 @@ export type DatabaseName = 'sqlite' | 'mysql'
 /** How often each kind comes, a minute. More than is asked for: not every one finds somebody to hit. */
 export const rates: Readonly<Record<DatabaseName, Readonly<Record<FaultKind, number>>>> = {
   mysql: {
-    ...{ kill: 19, freeze: 6.5, hold: 6, restart: 2.2, flush: 1.5, pause: 1, refuse: 1.2, slow: 1.5, cut: 1.5 },
+    ...{ kill: 19, freeze: 9, hold: 8, restart: 2.2, flush: 1.5, pause: 1, refuse: 1.2, slow: 1.5, cut: 1.5 },
     ...{ 'kill-connections': 2, deadlock: 2, 'full-disk': 0 },
   },
   sqlite: {
@@ -55,41 +55,55 @@ export const rates: Readonly<Record<DatabaseName, Readonly<Record<FaultKind, num
   },
 }
 
-/** Where it hurts most comes more often. */
-const places: readonly (readonly [statement: StatementKind, commit: boolean])[] = [
-  ...([
-    ['take', false],
-    ['take', false],
-    ['release', false],
-    ['release', false],
-    ['look', false],
-  ] as const),
-  ...([
-    ['fence', false],
-    ['insertMessage', true],
-    ['insertMessage', true],
-    ['insertMessage', false],
-  ] as const),
-  ...([
-    ['insertCalls', true],
-    ['linkResult', true],
-    ['linkResult', true],
-    ['linkResult', false],
-  ] as const),
-  ...([
-    ['startCall', true],
-    ['startCall', true],
-    ['takeQueue', true],
-    ['takeQueue', true],
-    ['takeQueue', false],
-  ] as const),
-  ...([
-    ['openUsage', false],
-    ['closeUsage', false],
-    ['linkUsage', true],
-    ['write', false],
-    ['write', true],
-  ] as const),
+type Place = readonly [statement: StatementKind, commit: boolean, moment: Boundary['moment']]
+
+/** Where a death hurts most comes more often. */
+const killedAt: readonly Place[] = [
+  ['take', false, 'after'],
+  ['release', false, 'before'],
+  ['release', false, 'after'],
+  ['fence', false, 'after'],
+  ['insertMessage', false, 'after'],
+  ['insertMessage', true, 'before'],
+  ['insertMessage', true, 'after'],
+  ['insertCalls', true, 'after'],
+  ['linkResult', false, 'before'],
+  ['linkResult', true, 'before'],
+  ['linkResult', true, 'after'],
+  ['startCall', true, 'before'],
+  ['startCall', true, 'after'],
+  ['takeQueue', false, 'after'],
+  ['takeQueue', true, 'before'],
+  ['takeQueue', true, 'after'],
+  ['takeQueue', true, 'after'],
+  ['openUsage', false, 'after'],
+  ['closeUsage', false, 'after'],
+  ['linkUsage', false, 'before'],
+  ['write', false, 'after'],
+  ['write', true, 'after'],
+]
+
+/** Where a standstill past the claim hurts most: between what was read or proved and what rests on it. */
+const frozenAt: readonly Place[] = [
+  ['take', false, 'after'],
+  ['take', false, 'after'],
+  ['take', false, 'after'],
+  ['take', false, 'before'],
+  ['look', false, 'after'],
+  ['release', false, 'before'],
+  ['release', false, 'before'],
+  ['fence', false, 'before'],
+  ['fence', false, 'before'],
+  ['fence', false, 'after'],
+  ['insertMessage', true, 'before'],
+  ['linkResult', true, 'before'],
+  ['linkResult', false, 'before'],
+  ['startCall', true, 'after'],
+  ['startCall', true, 'before'],
+  ['takeQueue', true, 'before'],
+  ['openUsage', false, 'before'],
+  ['closeUsage', false, 'after'],
+  ['write', false, 'before'],
 ]
 
 /** Statements between the look at a chat and its release: what is written to the chat there must not be overlooked. */
@@ -124,9 +138,9 @@ function draw(kind: FaultKind, time: number, nth: number, random: () => number, 
   const server: Server = database === 'mysql' && nth % 2 === 1 ? 'database' : 'redis'
   switch (kind) {
     case 'kill':
-      return { kind, at, boundary: random() < 0.55 ? boundaryOf(random) : null }
+      return { kind, at, boundary: random() < 0.55 ? boundaryOf(random, killedAt) : null }
     case 'freeze': {
-      const boundary = random() < 0.6 ? boundaryOf(random) : null
+      const boundary = random() < 0.65 ? boundaryOf(random, frozenAt) : null
       return { kind, at, boundary, extraMs: random() < 0.35 ? null : between(150, 1_800) }
     }
     case 'hold': {
@@ -155,9 +169,9 @@ function draw(kind: FaultKind, time: number, nth: number, random: () => number, 
   }
 }
 
-function boundaryOf(random: () => number): Boundary {
-  const [statement, commit] = pick(places, random)
-  return { statement, commit, moment: random() < 0.5 ? 'before' : 'after', nth: 1 + Math.floor(random() * 4) }
+function boundaryOf(random: () => number, places: readonly Place[]): Boundary {
+  const [statement, commit, moment] = pick(places, random)
+  return { statement, commit, moment, nth: 1 + Math.floor(random() * 3) }
 }
 
 function pick<T>(list: readonly T[], random: () => number): T {

@@ -1,6 +1,6 @@
 import Table from 'cli-table3'
 import { toolFindings } from './checks/tools.ts'
-import type { Violation } from './evidence.ts'
+import type { Rule, Violation } from './evidence.ts'
 import type { ModelFault } from './model.ts'
 import type { PartResult } from './part.ts'
 import { percentile, recoveryTimes } from './recovery.ts'
@@ -91,6 +91,9 @@ const faultNames: Readonly<Record<Injected | ModelFault, string>> = {
   'model-nothing': 'model: nothing',
 }
 
+/** What has a row of its own. */
+const tabled: readonly Rule[] = ['message', 'answer', 'claim', 'tool']
+
 /** The table of a run, a column for each summary. */
 export function tableOf(summaries: readonly Summary[], markdown: boolean): string {
   const rows: [string, ...string[]][] = [
@@ -108,10 +111,7 @@ export function tableOf(summaries: readonly Summary[], markdown: boolean): strin
     rowOf('doubles', ({ violations }) => violations.filter(({ rule }) => rule === 'answer' || rule === 'claim').length),
     rowOf('tool repeats inside the allowed window', ({ repeats }) => repeats),
     rowOf('tool repeats outside of it', ({ violations }) => violations.filter(({ rule }) => rule === 'tool').length),
-    rowOf(
-      'other violations',
-      ({ violations }) => violations.filter(({ rule }) => rule === 'usage' || rule === 'process').length,
-    ),
+    rowOf('other violations', ({ violations }) => violations.filter(({ rule }) => !tabled.includes(rule)).length),
     rowOf('time to recover, p50', ({ recoveries }) => seconds(percentile(recoveries, 0.5))),
     rowOf('time to recover, p99', ({ recoveries }) => seconds(percentile(recoveries, 0.99))),
   ]
