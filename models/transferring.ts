@@ -1,25 +1,32 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Transaction } from 'sequelize'
 import { type ClaimKey, fence } from './claims.ts'
 import type { Database } from './database.ts'
-import type { ChatSettings, Transfer } from './rows.ts'
-import { type Instruction, savePending } from './settings.ts'
+import { readStored } from './read-row.ts'
+import type { ChatSettings, Json, Transfer } from './rows.ts'
+import { type PendingSettings, savePending } from './settings.ts'
 import { readOpenRound } from './staging.ts'
 import { storableJson } from './storable.ts'
+import { readSystemMessages } from './transcript.ts'
 import { wakeUp } from './wishes.ts'
 
 /** A chat that becomes another agent's. */
 export interface NewTransfer extends Transfer {
-  /** The chat's settings as they were. */
-  readonly settings: ChatSettings
-  /** The system messages that the chat is to have; left out, those that it has. */
-  readonly instructions?: readonly Instruction[]
+  /** Whether the system messages are those that the agent before stored: they go with it. */
+  readonly leavesInstructions: boolean
+  /** The system message that the new agent stores with a chat that has none; null = none. */
+  readonly instructions: string | null
 }
 
-/** Makes a chat that this process holds another agent's. */
-export async function transferHeld(db: Database, key: ClaimKey, transfer: NewTransfer): Promise<void> {
-  await db.transaction(async (transaction) => {
+/** Makes a chat that this process holds another agent's. False = it is to be somebody else's by now: look again. */
+export async function transferHeld(db: Database, key: ClaimKey, transfer: NewTransfer): Promise<boolean> {
+  return db.transaction(async (transaction) => {
     await fence(db, transaction, key)
-    await applyTransfer(db, key.chatId, transfer, transaction)
+    const { transferTo, settings } = await readTransfer(db, key.chatId, transaction)
+    const { agent, inputs } = transfer
+    if (!isDeepStrictEqual(transferTo, { agent, inputs })) return false
+    await applyTransfer(db, key.chatId, transfer, settings, transaction)
+    return true
   })
 }
 
@@ -34,7 +41,8 @@ export async function transferChat(
   transaction: Transaction,
 ): Promise<'now' | 'later'> {
   if (!claimed && (await readOpenRound(db, chatId, transaction)).length === 0) {
-    await applyTransfer(db, chatId, transfer, transaction)
+    const { settings } = await readTransfer(db, chatId, transaction)
+    await applyTransfer(db, chatId, transfer, settings, transaction)
     return 'now'
   }
   const { agent, inputs } = transfer
@@ -46,11 +54,32 @@ export async function transferChat(
   return 'later'
 }
 
-/** The names of tools in its settings were those of the agent before. */
+interface TransferredRow {
+  readonly transferTo: Transfer | null
+  /** Null where they can't be read: they stay as they are. */
+  readonly settings: ChatSettings | null
+}
+
+/** What others may have written since the run looked: read under the lock of the row, or it would be undone. */
+async function readTransfer(db: Database, chatId: string, transaction: Transaction): Promise<TransferredRow> {
+  const [raw] = await db.read(
+    `SELECT transfer_to AS transferTo, settings FROM ${db.tables.chats} WHERE id = $chatId`,
+    { chatId },
+    transaction,
+  )
+  const transferTo = readStored('transfer', raw?.transferTo, db.dialect) as Transfer | null
+  const settings: Json = readStored('settings', raw?.settings, db.dialect)
+  return {
+    transferTo: transferTo === null ? null : { agent: transferTo.agent, inputs: transferTo.inputs ?? null },
+    settings: settings as ChatSettings | null,
+  }
+}
+
 async function applyTransfer(
   db: Database,
   chatId: string,
-  { agent, inputs, settings: { tools: _, ...settings }, instructions }: NewTransfer,
+  { agent, inputs, leavesInstructions, instructions: stored }: NewTransfer,
+  settings: ChatSettings | null,
   transaction: Transaction,
 ): Promise<void> {
   await db.write(
@@ -58,6 +87,16 @@ async function applyTransfer(
     { chatId, agent },
     transaction,
   )
-  const pending = { settings, inputs, ...(instructions === undefined ? {} : { instructions }) }
+  const replaces =
+    leavesInstructions || (stored !== null && (await readSystemMessages(db, chatId, transaction)).length === 0)
+  const instructions = stored === null ? [] : [{ content: stored, cacheBoundary: null }]
+  const pending: PendingSettings = { inputs, ...withoutTools(settings), ...(replaces ? { instructions } : {}) }
   await savePending(db, { id: chatId }, pending, transaction)
+}
+
+/** The names of tools in its settings were those of the agent before. */
+function withoutTools(settings: ChatSettings | null): Pick<PendingSettings, 'settings'> {
+  if (settings?.tools === undefined) return {}
+  const { tools: _, ...others } = settings
+  return { settings: others }
 }

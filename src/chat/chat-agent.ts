@@ -3,7 +3,7 @@ import type { JsonObject } from '../../models/rows.ts'
 import { transferChat } from '../../models/transferring.ts'
 import { readSubChats } from '../../models/tree.ts'
 import { ArgumentError, MissingAgentError } from '../errors.ts'
-import { newTransfer } from '../loop/transfer.ts'
+import { leavesInstructions, newTransfer } from '../loop/transfer.ts'
 import type { Agent } from '../tools/agent.ts'
 import { checkInputs } from '../tools/instructions.ts'
 import { jsonObject } from '../tools/settings.ts'
@@ -88,16 +88,12 @@ export abstract class ChatAgent extends ChatModel {
     }
     if (to !== null) await checkInputs(to, inputs, `Chat ${this.id}`)
     const { db } = this.deps
+    // Instructions may be the application's own work, which must not hold up the row.
+    const made = await newTransfer(this.row, { agent: name, inputs }, { from: null, to })
     const when = await db.transaction(async (transaction) => {
       const { chat, claimed } = await this.look(transaction)
-      const system = await this.systemTexts(transaction)
-      const agents = { from: this.deps.agentOf(chat), to }
-      return transferChat(
-        db,
-        { id: this.id, claimed },
-        await newTransfer(chat, { agent: name, inputs }, agents, system),
-        transaction,
-      )
+      const transfer = { ...made, leavesInstructions: leavesInstructions(this.deps.agentOf(chat)) }
+      return transferChat(db, { id: this.id, claimed }, transfer, transaction)
     }, join)
     if (when === 'later') return this
     this.row = { ...this.row, agent: name, inputs }

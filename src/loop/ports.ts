@@ -63,8 +63,8 @@ export interface RowsPort {
   commitToolResult(key: ClaimKey, result: NewResult): Promise<boolean>
   /** Tells the call that a sub-chat is for how it ended; false where it waits for that no longer. */
   reportToParent(subChat: ChatRow, outcome: SubChatOutcome, key: ClaimKey | null): Promise<boolean>
-  /** Makes the chat another agent's. `instructions`: the system messages that it is to have; left out, those that it has. */
-  transfer(key: ClaimKey, transfer: NewTransfer): Promise<void>
+  /** Makes the chat another agent's. False = it is to be somebody else's by now: look again. */
+  transfer(key: ClaimKey, transfer: NewTransfer): Promise<boolean>
   closeToolCalls(key: ClaimKey, results: readonly NewResult[]): Promise<void>
   takeQueued(
     key: ClaimKey,

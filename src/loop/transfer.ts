@@ -1,5 +1,4 @@
 import type { ChatRow, Transfer } from '../../models/rows.ts'
-import { type Instruction, instructionOf } from '../../models/settings.ts'
 import type { NewTransfer } from '../../models/transferring.ts'
 import type { Agent } from '../tools/agent.ts'
 import { storedInstructions } from '../tools/instructions.ts'
@@ -8,10 +7,12 @@ import type { RunContext } from './run-context.ts'
 
 /** Makes the chat another agent's, and goes on as that one. False = this process lacks it: another goes on. */
 export async function transfer(run: RunContext, to: Transfer): Promise<boolean> {
-  const { chat, ports, configuration, transcript } = run
+  const { chat, ports, configuration } = run
   const agents = { from: configuration.agent, to: ports.agentNamed(to.agent) }
-  const system = transcript.filter(({ role }) => role === 'system').map(instructionOf)
-  await ports.rows.transfer(run.claim, await newTransfer(chat, to, agents, system))
+  if (!(await ports.rows.transfer(run.claim, await newTransfer(chat, to, agents)))) {
+    await run.refresh()
+    return true
+  }
   run.publish({ type: 'transferred', agent: to.agent })
   await run.reload()
   if (agents.to === null) return false
@@ -24,14 +25,15 @@ export async function transfer(run: RunContext, to: Transfer): Promise<boolean> 
  * An agent that this process does not know stored none, as far as it can tell.
  */
 export async function newTransfer(
-  chat: Pick<ChatRow, 'id' | 'owner' | 'settings'>,
+  chat: Pick<ChatRow, 'id' | 'owner'>,
   { agent, inputs }: Transfer,
   { from, to }: { readonly from: Agent | null; readonly to: Agent | null },
-  system: readonly Instruction[],
 ): Promise<NewTransfer> {
-  const transferred = { agent, inputs, settings: chat.settings }
-  const left = from?.instructionsAt === 'create' ? [] : system
-  const stored = to === null ? null : await storedInstructions(to, { ...chat, inputs }, isRetryable)
-  const instructions = left.length > 0 || stored === null ? left : [{ content: stored, cacheBoundary: null }]
-  return instructions === system ? transferred : { ...transferred, instructions }
+  const instructions = to === null ? null : await storedInstructions(to, { ...chat, inputs }, isRetryable)
+  return { agent, inputs, leavesInstructions: leavesInstructions(from), instructions }
+}
+
+/** Whether the system messages of this agent's chats are its own. */
+export function leavesInstructions(from: Agent | null): boolean {
+  return from?.instructionsAt === 'create'
 }

@@ -24,7 +24,7 @@ onEachDatabase('A chat that goes to another agent', (kind) => {
   const system = async (chat: Chat) =>
     (await chat.messages()).filter(({ role }) => role === 'system').map(({ content }) => content)
   const atRest = (chat: Chat) =>
-    until('the chat is answered', async () => (await chat.isComplete()) && !(await chat.running()))
+    until('the chat is answered', async () => (await chat.isComplete()) && !(await chat.running()), 60_000)
 
   /** Two agents of which the first can transfer to the second, and a third that stores its instructions. */
   function cast(runs: string[] = []) {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { newMessage, userMessage } from '../../models/new-message.ts'
 import type { NewSubChat } from '../../models/sub-chats.ts'
 import { newlyClosed, openRequests, openSubChat, pauseOf } from '../../models/waiting.ts'
@@ -57,11 +58,16 @@ export function pauseRows(tables: MemoryTables): PauseRows {
       parent.updatedAt = now
       return true
     },
-    async transfer(key, { agent, inputs, settings: { tools: _, ...settings }, instructions }) {
+    async transfer(key, { agent, inputs, leavesInstructions, instructions: stored }) {
       const chat = fence(tables, key)
-      if (chat === null) return
+      if (chat === null || !isDeepStrictEqual(chat.transferTo, { agent, inputs })) return false
       Object.assign(chat, { agent, transferTo: null, putOff: 0 })
-      savePending(tables, chat, { settings, inputs, ...(instructions === undefined ? {} : { instructions }) })
+      const { tools: _, ...settings } = chat.settings
+      const hasOwn = tables.messages(key.chatId).some(({ role }) => role === 'system')
+      const replaces = leavesInstructions || (stored !== null && !hasOwn)
+      const instructions = stored === null ? [] : [{ content: stored, cacheBoundary: null }]
+      savePending(tables, chat, { settings, inputs, ...(replaces ? { instructions } : {}) })
+      return true
     },
   }
 }

@@ -56,7 +56,7 @@ export const turnScenarios: Readonly<Record<string, Scenario>> = {
       if (queued !== null) await act.takeQueue(first, [queued], false)
       await act.rows('cancel', (rows) => rows.settleCancelled(first, { shown: null, ...noUsages, closed: [] }))
       await act.rows('count', (rows) => rows.countCompaction(first))
-      const transfer = { agent: 'sales', inputs: null, settings: {} }
+      const transfer = { agent: 'sales', inputs: null, leavesInstructions: false, instructions: null }
       await act.rows('transfer', (rows) => rows.transfer(first, transfer))
       await act.release(first, { kind: 'none' })
     }
@@ -149,7 +149,7 @@ export const turnScenarios: Readonly<Record<string, Scenario>> = {
   },
   'a chat that goes to another agent': async (act) => {
     const system = newMessage({ id: 'system', chatId, role: 'system', content: 'Be kind.', createdAt: act.now() })
-    await act.chat(chatId, { agent: 'support', settings: { tools: ['one'] } })
+    await act.chat(chatId, { agent: 'support', settings: { tools: ['one'], temperature: 0.5 } })
     await act.take(chatId, 'first', 'verb', { agents: ['support'] })
     await act.rows('a system message', (rows) =>
       rows.commitAnswer(first, { message: system, toolCalls: [], ...noUsages }),
@@ -158,12 +158,21 @@ export const turnScenarios: Readonly<Record<string, Scenario>> = {
     const transfer = { agent: 'sales', inputs: { plan: 'pro' } }
     const result = { callId: 'calls-0', message: act.result(chatId, 'result'), transfer }
     await act.rows('asked for', (rows) => rows.commitToolResult(first, result))
-    const settings = { tools: ['one'], temperature: 0.5 }
-    await act.rows('done', (rows) => rows.transfer(first, { ...transfer, settings }))
-    const said = (content: string) => ({ content, cacheBoundary: null })
-    const instructions = [said('Be brief.'), said('Sell.')]
-    await act.rows('with instructions', (rows) => rows.transfer(first, { ...transfer, settings, instructions }))
-    await act.rows('with fewer', (rows) => rows.transfer(first, { ...transfer, settings, instructions: [] }))
+    const made = { ...transfer, leavesInstructions: false, instructions: 'Sell.' }
+    await act.rows('to another', (rows) => rows.transfer(first, { ...made, agent: 'desk' }))
+    await act.rows('with others', (rows) => rows.transfer(first, { ...made, inputs: null }))
+    await act.rows('done', (rows) => rows.transfer(first, made))
     await act.read(chatId)
+    await act.rows('done twice', (rows) => rows.transfer(first, made))
+    for (const [at, instructions] of ['Sell.', null, 'Sell more.'].entries()) {
+      const id = `goes-${at}`
+      await act.chat(id, { transferTo: transfer })
+      await act.take(id, id, 'verb')
+      const leavesInstructions = at < 2
+      await act.rows('done', (rows) =>
+        rows.transfer({ chatId: id, claimId: id }, { ...made, leavesInstructions, instructions }),
+      )
+      await act.read(id)
+    }
   },
 }
