@@ -16,6 +16,8 @@ export interface PendingSettings {
   readonly named?: NamedModel | null
   readonly provider?: string | null
   readonly settings?: ChatSettings
+  /** Which of `settings` were changed: the others stay as they are stored, by whomever. Left out: `settings` are all that there are. */
+  readonly changed?: readonly (keyof ChatSettings)[]
   readonly inputs?: JsonObject | null
   /** The system messages that the chat is to have: replaced in place where they can be. */
   readonly instructions?: readonly Instruction[]
@@ -31,13 +33,35 @@ export function instructionOf({ content, cacheBoundary }: MessageRow): Instructi
   return { content: content ?? '', cacheBoundary }
 }
 
+/** What is stored, but for the settings that were changed: they are as `ours` has them, or as the agent says. */
+export function overlaid(
+  stored: ChatSettings,
+  ours: ChatSettings,
+  changed: readonly (keyof ChatSettings)[] = [],
+): ChatSettings {
+  const isChanged = (key: string): boolean => changed.some((name) => name === key)
+  return {
+    ...Object.fromEntries(Object.entries(stored).filter(([key]) => !isChanged(key))),
+    ...Object.fromEntries(Object.entries(ours).filter(([key]) => isChanged(key))),
+  }
+}
+
+/** The settings that a chat is to have; undefined = those that it has. */
+export function settingsAfter(
+  stored: ChatSettings,
+  { settings, changed }: Pick<PendingSettings, 'settings' | 'changed'>,
+): ChatSettings | undefined {
+  return settings === undefined || changed === undefined ? settings : overlaid(stored, settings, changed)
+}
+
 /**
  * Stores model and settings, and brings the system messages in line. Also while a process runs the chat: system messages
  * belong to no turn, and the next request carries them.
+ * @param chat as it was read under the lock of its row.
  */
 export async function savePending(
   db: Database,
-  chat: Pick<ChatRow, 'id'>,
+  chat: Pick<ChatRow, 'id' | 'settings'>,
   pending: PendingSettings,
   transaction: Transaction,
 ): Promise<void> {
@@ -47,7 +71,8 @@ export async function savePending(
   if (pending.named !== undefined) {
     bind.model_row_id = pending.named === null ? null : await findOrCreateModel(db, pending.named, transaction)
   }
-  if (pending.settings !== undefined) bind.settings = storableJson('settings', pending.settings)
+  const settings = settingsAfter(chat.settings, pending)
+  if (settings !== undefined) bind.settings = storableJson('settings', settings)
   if (pending.inputs !== undefined)
     bind.inputs = pending.inputs === null ? null : storableJson('inputs', pending.inputs)
   if (Object.keys(bind).length > 0) {

@@ -91,7 +91,7 @@ async function applyTransfer(
     leavesInstructions || (stored !== null && (await readSystemMessages(db, chatId, transaction)).length === 0)
   const instructions = stored === null ? [] : [{ content: stored, cacheBoundary: null }]
   const pending: PendingSettings = { inputs, ...withoutTools(settings), ...(replaces ? { instructions } : {}) }
-  await savePending(db, { id: chatId }, pending, transaction)
+  await savePending(db, { id: chatId, settings: settings ?? {} }, pending, transaction)
 }
 
 /** The names of tools in its settings were those of the agent before. */

@@ -121,7 +121,7 @@ export abstract class ChatHandle {
     await this.#checkInputs()
     const named = await this.#namedModel()
     const stored = await this.deps.db.transaction(async (transaction) => {
-      const resolved = await this.pending.resolve(() => this.systemTexts(transaction), join)
+      const resolved = await this.pending.resolve(() => this.#systemTexts(transaction), join)
       const pending = resolved.model === undefined ? resolved : { ...resolved, named }
       return store(pending, transaction)
     }, join)
@@ -157,7 +157,9 @@ export abstract class ChatHandle {
     else onceCommitted(transaction, tell)
   }
 
-  protected async systemTexts(transaction: Transaction): Promise<Instruction[]> {
+  /** Those that others are about to add are waited for, or they would be taken back. */
+  async #systemTexts(transaction: Transaction): Promise<Instruction[]> {
+    await this.look(transaction)
     return (await readSystemMessages(this.deps.db, this.id, transaction)).map(instructionOf)
   }
 

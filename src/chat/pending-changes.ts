@@ -37,16 +37,3 @@ export function withoutModel({ model: _, provider: __, ...others }: PendingChang
   const said = [inputs, settings, replaced].some((one) => one !== undefined)
   return said || appended.length > 0 ? others : unchanged
 }
-
-/** What is stored, but for the settings that were changed: they are as `ours` has them, or as the agent says. */
-export function overlaid(
-  stored: ChatSettings,
-  ours: ChatSettings,
-  changed: readonly (keyof ChatSettings)[] = [],
-): ChatSettings {
-  const isChanged = (key: string): boolean => changed.some((name) => name === key)
-  return {
-    ...Object.fromEntries(Object.entries(stored).filter(([key]) => !isChanged(key))),
-    ...Object.fromEntries(Object.entries(ours).filter(([key]) => isChanged(key))),
-  }
-}

@@ -4,7 +4,13 @@ import { fateOf } from '../../config/transaction.ts'
 import { boundaryWords, cacheBoundaryOf } from '../../models/cache-boundary.ts'
 import { newMessage } from '../../models/new-message.ts'
 import type { CacheBoundary, ChatRow, ChatSettings, TranscriptMessage } from '../../models/rows.ts'
-import { type Instruction, instructionOf, type PendingSettings } from '../../models/settings.ts'
+import {
+  type Instruction,
+  instructionOf,
+  overlaid,
+  type PendingSettings,
+  settingsAfter,
+} from '../../models/settings.ts'
 import { whyUnstorable } from '../../models/storable.ts'
 import { ArgumentError, InvalidToolChoiceError } from '../errors.ts'
 import type { Caller } from '../loop/run-context.ts'
@@ -25,7 +31,6 @@ import type { InstructionOptions, PersistOptions, ToolOptionsInput } from './cha
 import {
   type AssignedChanges,
   assignedIn,
-  overlaid,
   type PendingChanges,
   together,
   unchanged,
@@ -230,7 +235,7 @@ export class PendingConfiguration {
     const speaks = replaced !== undefined || appended.length > 0
     return {
       ...assignedIn(unstored),
-      ...(settings === undefined ? {} : { settings: this.#settings }),
+      ...(settings === undefined ? {} : { settings: this.#settings, changed: settings }),
       ...(speaks ? { instructions: [...(replaced ?? (await stored())), ...appended] } : {}),
     }
   }
@@ -242,7 +247,8 @@ export class PendingConfiguration {
   ): Promise<{ readonly row: ChatRow; readonly transcript: readonly TranscriptMessage[] }> {
     const system = transcript.filter((message) => message.role === 'system')
     const { instructions, ...columns } = await this.resolve(async () => system.map(instructionOf))
-    const row = { ...chat, ...columns }
+    const { changed: _, settings: __, ...assigned } = columns
+    const row = { ...chat, ...assigned, settings: settingsAfter(chat.settings, columns) ?? chat.settings }
     if (instructions === undefined) return { row, transcript }
     const said = instructions.map((instruction, position) => ({
       ...newMessage({ id: '', chatId: chat.id, role: 'system', ...instruction }),

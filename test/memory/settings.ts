@@ -1,11 +1,12 @@
 import { newMessage } from '../../models/new-message.ts'
 import type { ChatRow } from '../../models/rows.ts'
-import type { Instruction, PendingSettings } from '../../models/settings.ts'
+import { type Instruction, type PendingSettings, settingsAfter } from '../../models/settings.ts'
 import type { MemoryTables } from './tables.ts'
 
 /** `savePending` of `models/settings.ts`. Rows of models are not kept here. */
 export function savePending(tables: MemoryTables, chat: ChatRow, pending: PendingSettings): void {
-  const { model, provider, settings, inputs, instructions } = pending
+  const { model, provider, inputs, instructions } = pending
+  const settings = settingsAfter(chat.settings, pending)
   const given = Object.entries({ model, provider, settings, inputs }).filter(([, value]) => value !== undefined)
   if (given.length > 0) Object.assign(chat, Object.fromEntries(given), { updatedAt: tables.now() })
   if (instructions !== undefined) saveInstructions(tables, chat, instructions)
