@@ -17,13 +17,18 @@ export class Scratch {
 
   /** Makes the edits for as long as `work` runs. */
   async spoilt<T>(edits: readonly Edit[], work: () => Promise<T>): Promise<T> {
-    const files = new Set(edits.map(({ file }) => file))
-    for (const [file, text] of spoiltFiles(edits)) writeFileSync(join(this.folder, file), text)
+    const spoilt = spoiltFiles(edits, this.folder)
+    const whole = [...spoilt.keys()].map((file) => [file, readFileSync(join(this.folder, file), 'utf8')] as const)
+    this.#write(spoilt)
     try {
       return await work()
     } finally {
-      for (const file of files) cpSync(join(root, file), join(this.folder, file))
+      this.#write(whole)
     }
+  }
+
+  #write(files: Iterable<readonly [file: string, text: string]>): void {
+    for (const [file, text] of files) writeFileSync(join(this.folder, file), text)
   }
 
   remove(): void {
@@ -32,13 +37,13 @@ export class Scratch {
 }
 
 /**
- * The files that the edits change, as they are after them.
+ * The files that the edits change, as they are after them; by default those of the working tree.
  * @throws {Error} when a text to be replaced is not there exactly once: the code has changed, and the sabotage has to be made anew.
  */
-export function spoiltFiles(edits: readonly Edit[]): ReadonlyMap<string, string> {
+export function spoiltFiles(edits: readonly Edit[], folder = root): ReadonlyMap<string, string> {
   const files = new Map<string, string>()
   for (const { file, find, put } of edits) {
-    const text = files.get(file) ?? readFileSync(join(root, file), 'utf8')
+    const text = files.get(file) ?? readFileSync(join(folder, file), 'utf8')
     const times = text.split(find).length - 1
     if (times !== 1)
       throw new Error(`${file} has this ${times} times, and a sabotage replaces it where it is there once:\n${find}`)
