@@ -10,7 +10,7 @@ export interface Found {
 }
 
 /** Longest time of one detector, in ms. */
-const limitMs = 120_000
+const limitMs = 300_000
 
 /**
  * Plays seeds from `first` on, with the real statements of that folder on SQLite.

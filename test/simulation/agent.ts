@@ -25,6 +25,7 @@ const declared: Readonly<Record<ToolKind, Partial<Parameters<typeof defineTool>[
   once: { onInterrupted: 'fail' },
   unsure: { onInterrupted: 'ask' },
   question: {},
+  delegates: {},
 }
 const kinds = Object.keys(declared) as ToolKind[]
 
@@ -37,8 +38,13 @@ const tools = new Map(
   ]),
 )
 const noClient: ModelClient = { provider: 'openai', attempt: outOfWorld }
-const agent = defineAgent({ name: 'any', client: noClient, tools: [...tools.values()], retries: 1, concurrency: 2 })
-const settings = effectiveSettings({}, agent)
+const common = { client: noClient, tools: [...tools.values()], retries: 1, concurrency: 2 }
+const agents = {
+  inline: defineAgent({ name: 'any', ...common }),
+  queue: defineAgent({ name: 'any', ...common, toolExecution: 'queue' }),
+}
+/** The agent of sub-chats. */
+export const helper = defineAgent({ name: 'helper', ...common })
 const store = diskStore('nowhere')
 
 /** The tools as one process has them. */
@@ -49,6 +55,7 @@ export function toolsOf(world: ToolWorld): ReadonlyMap<string, Tool> {
 }
 
 async function execute(world: ToolWorld, kind: ToolKind, context: ToolContext): Promise<unknown> {
+  if (kind === 'delegates') return context.delegate({ agent: helper, message: 'Find it out.' })
   if (kind === 'question') await context.ask({ message: 'How many?', fields: [{ name: 'n', type: 'integer' }] })
   const act = world.begin(context, kind)
   await world.pause(kind)
@@ -62,10 +69,15 @@ async function execute(world: ToolWorld, kind: ToolKind, context: ToolContext): 
 /** What a tool throws that is none of the library's errors. */
 export class ToolBug extends Error {}
 
-/** The one agent that there is, asking through this client. */
-export function configurationOf(client: ModelClient, tools: ReadonlyMap<string, Tool>): Configuration {
+/** The agent of a chat, asking through this client; all of them have the same tools. */
+export function configurationOf(
+  client: ModelClient,
+  tools: ReadonlyMap<string, Tool>,
+  toolExecution: 'inline' | 'queue',
+): Configuration {
+  const agent = agents[toolExecution]
   return {
-    ...{ agent, settings, store, client, tools },
+    ...{ agent, settings: effectiveSettings({}, agent), store, client, tools },
     model: 'any-model',
     instructions: 'Be brief.',
     ownInstructions: null,

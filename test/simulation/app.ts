@@ -47,7 +47,7 @@ export class Application {
   }
 
   async #perform(chatId: string, act: Act): Promise<void> {
-    const { statements, processes, plan, monitor } = this.#world
+    const { statements, processes, plan } = this.#world
     switch (act.kind) {
       case 'ask':
         return this.#rings(chatId, this.#stage(this.#draft(chatId, true), act.lost))
@@ -78,12 +78,7 @@ export class Application {
       case 'answer':
         return this.answer(chatId, act)
       case 'cancel':
-        return this.#rings(
-          chatId,
-          this.#send(act.lost, async () => {
-            if ((await statements.cancel(chatId, null)).includes(chatId)) monitor.deadlines.cancelled(chatId)
-          }),
-        )
+        return this.#cancel(chatId, act.lost)
       case 'want':
         return this.want(chatId, act.lost)
       case 'run': {
@@ -131,6 +126,18 @@ export class Application {
       chatId,
       this.#send(lost, () => this.#world.statements.answer({ ...said, answer })),
     )
+  }
+
+  /** Stops what runs for a chat, and what runs for that below it. */
+  async #cancel(chatId: string, lost: When | null): Promise<void> {
+    let stopped: readonly string[] = []
+    const cancel = async () => {
+      stopped = await this.#world.statements.cancel(chatId, null)
+      for (const id of stopped) this.#world.monitor.deadlines.cancelled(id)
+    }
+    const sent = this.#send(lost, cancel)
+    await this.#rings(chatId, sent)
+    for (const id of stopped) if (id !== chatId) await this.#rings(id, sent)
   }
 
   want(chatId: string, lost: When | null = null): Promise<void> {

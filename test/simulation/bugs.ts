@@ -40,7 +40,7 @@ function rowsWith(rows: Partial<RowsPort>): (world: World) => void {
 export const bugs: Readonly<Record<string, Bug>> = {
   'an answer is committed without the fence': { world: withoutFence('commitAnswer'), within: 800 },
   'a call is started without the fence': { world: withoutFence('startToolCall'), within: 1500 },
-  'a result is stored without the fence': { world: withoutFence('commitToolResult'), within: 1500 },
+  'a result is stored without the fence': { world: withoutFence('commitToolResult'), within: 3000 },
   'the queue is taken without the fence': { world: withoutFence('takeQueued'), within: 1000 },
   'a chat is given back without the fence': { world: withoutFence('release'), within: 300 },
   'a lapsed claim is revived': {
@@ -80,7 +80,7 @@ export const bugs: Readonly<Record<string, Bug>> = {
         },
       } satisfies Partial<RowsPort>)
     },
-    within: 500,
+    within: 1500,
   },
   'nobody sweeps': {
     world({ statements }) {

@@ -2,6 +2,7 @@ import { Claims } from '../../src/claims/claims.ts'
 import { type Clocks, elapsedMs, momentBefore } from '../../src/claims/elapsed.ts'
 import { Renewal } from '../../src/claims/renewal.ts'
 import type { KeptClaim, Renewer } from '../../src/claims/renewer.ts'
+import { helper } from './agent.ts'
 import { CancelLooks } from './cancel-looks.ts'
 import type { SimulatedProcess } from './process.ts'
 import { marginMs, renewalTickMs, renewMs, ttlMs } from './times.ts'
@@ -28,7 +29,7 @@ export function claimsOf(world: World, process: SimulatedProcess, renewer: Simul
     cancels: new CancelLooks(process),
     ttlMs,
     marginMs,
-    agents: () => [],
+    agents: () => [helper.name],
     clock: {
       clocks: process.clocks,
       wait: (ms) => new Promise<void>((resolve) => process.later(ms, resolve)),

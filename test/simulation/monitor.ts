@@ -101,11 +101,13 @@ export class Monitor {
 
   /**
    * A run begins to write: a statement, or a transaction, which nobody else can come into.
+   * @param given to the statement of that name.
    * @returns what is to be called once that is stored.
    */
-  writes(process: SimulatedProcess, name: keyof RowsPort, key: ClaimKey): () => void {
-    if (!fenced.has(name)) return () => {}
-    const { chatId } = key
+  writes(process: SimulatedProcess, name: keyof RowsPort, given: readonly unknown[]): () => void {
+    const written = writtenBy(name, given)
+    if (written === null) return () => {}
+    const { key, chatId } = written
     const before = this.#isHeldBy(process, key) ? null : this.#fingerprint(chatId)
     const { turn } = this.#world.tables.chat(chatId)
     return () => {
@@ -113,7 +115,7 @@ export class Monitor {
       if (before !== null && before !== this.#fingerprint(chatId)) {
         this.violate(`${process.name} changed rows of ${chatId} by ${name} without a live claim`)
       }
-      if (this.#world.tables.chat(chatId).claimedBy === null) this.#grants.delete(chatId)
+      if (this.#world.tables.chat(key.chatId).claimedBy === null) this.#grants.delete(key.chatId)
     }
   }
 
@@ -186,6 +188,19 @@ export class Monitor {
     if (undisturbed.length > 1)
       this.violate(`a call of ${kind} had its effect twice, and nothing had happened to its process`)
   }
+}
+
+/** Whose rows a statement of a run writes, and by which claim; null = it needs none. */
+function writtenBy(
+  name: keyof RowsPort,
+  given: readonly unknown[],
+): { readonly key: ClaimKey; readonly chatId: string } | null {
+  if (name === 'reportToParent') {
+    const [{ parentId }, , key] = given as Parameters<RowsPort['reportToParent']>
+    return parentId === null || key === null ? null : { key, chatId: parentId }
+  }
+  const key = given[0] as ClaimKey
+  return fenced.has(name) ? { key, chatId: key.chatId } : null
 }
 
 function isApproved({ approval }: ToolContext['toolCall']): boolean {

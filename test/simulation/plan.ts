@@ -16,6 +16,8 @@ export type CallKind =
   | 'unsure'
   /** Its tool asks its user. */
   | 'question'
+  /** Its tool has another agent answer, in a sub-chat. */
+  | 'delegates'
   | 'unknown'
   | 'malformed'
 
@@ -93,6 +95,10 @@ export interface Plan {
   readonly acts: readonly Act[]
   /** One a request of a chat; after the last of them the model answers with text. */
   readonly replies: readonly Reply[]
+  /** The same for sub-chats, whichever asks first. */
+  readonly repliesBelow: readonly Reply[]
+  /** Whether calls are run by workers of their own. */
+  readonly toolQueue: boolean
   readonly faults: readonly Fault[]
   /** Those of the first rings; the others are heard. */
   readonly rings: readonly Ring[]
@@ -109,6 +115,7 @@ const step = fc.oneof(fc.integer({ min: 1, max: 25 }), fc.integer({ min: 1, max:
 const waits = [
   ...(['take', 'look', 'transcript', 'openUsage', 'closeUsage', 'commitAnswer', 'startToolCall'] as const),
   ...(['commitToolResult', 'takeQueued', 'settleCancelled', 'release', 'renewChat'] as const),
+  ...(['pauseToolCall', 'reportToParent'] as const),
 ] as const
 const wait = fc.option(fc.constantFrom(...waits, 'startToolCall', 'startToolCall', 'commitToolResult'), {
   freq: 2,
@@ -164,7 +171,7 @@ const act: fc.Arbitrary<Act> = fc
 
 const callKind = fc.constantFrom<CallKind>(
   ...(['free', 'free', 'slow', 'gated', 'gated', 'reports', 'raises'] as const),
-  ...(['once', 'once', 'unsure', 'question', 'unknown', 'malformed'] as const),
+  ...(['once', 'once', 'unsure', 'question', 'delegates', 'unknown', 'malformed'] as const),
 )
 const replyKinds = fc.oneof(
   { weight: 3, arbitrary: one('text') },
@@ -225,6 +232,8 @@ export const plan: fc.Arbitrary<Plan> = fc.record({
   chats: fc.constantFrom(1, 1, 1, 2),
   acts: fc.array(act, { minLength: 1, maxLength: 12 }),
   replies: fc.array(reply, { maxLength: 8 }),
+  repliesBelow: fc.array(reply, { maxLength: 4 }),
+  toolQueue: fc.constantFrom(false, false, true),
   faults: fc.array(fault, { maxLength: 6 }),
   rings: fc.array(fc.constantFrom<Ring>('rung', 'rung', 'lost', 'doubled', 'late'), { maxLength: 8 }),
 })

@@ -1,7 +1,7 @@
 import type { ClaimsPort } from '../../src/loop/ports.ts'
 import type { LoopPorts } from '../../src/loop/run-context.ts'
 import { ringJob } from '../../workers/bell.ts'
-import { configurationOf, isGated, toolsOf } from './agent.ts'
+import { configurationOf, helper, isGated, toolsOf } from './agent.ts'
 import { modelOf, unlessAborted } from './model.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { World } from './world.ts'
@@ -9,6 +9,7 @@ import type { World } from './world.ts'
 /** All that the loop touches outside itself, as one simulated process has it. */
 export function portsOf(world: World, process: SimulatedProcess): LoopPorts {
   const pause = (ms: number) => new Promise<void>((resolve) => process.later(ms, resolve))
+  const toolExecution = world.plan.toolQueue ? 'queue' : 'inline'
   const tools = toolsOf({
     begin: (context, kind) => world.monitor.begins(process, context, kind),
     pause: (kind) => pause(process.random() * (kind === 'slow' ? 60_000 : 3_000)),
@@ -35,10 +36,10 @@ export function portsOf(world: World, process: SimulatedProcess): LoopPorts {
     observe() {},
     within: (_step, work) => work(() => {}),
     content: () => null,
-    configure: async ({ id }) => configurationOf(modelOf(world, process, id), tools),
+    configure: async ({ id }) => configurationOf(modelOf(world, process, id), tools, toolExecution),
     chatOf: () => null,
     records: noRecords,
-    agentNamed: () => null,
+    agentNamed: (name) => (name === helper.name ? helper : null),
     requiresApproval: (_chat, name) => isGated(name),
     tellTurnEnd: async () => {},
   }

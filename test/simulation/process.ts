@@ -35,6 +35,8 @@ const jobsAtOnce = 2
 const lockMs = 8_000
 /** A standstill of so many ms can cost a claim. */
 const costlyMs = 20_000
+/** Whose statement waits for longer than so many ms is cut off. */
+const heldUpMs = 5_000
 /** Clocks of machines that keep time differ by less, in ms. */
 const mostSkewMs = 10_000
 
@@ -155,7 +157,7 @@ export class SimulatedProcess {
       return this.#told(what, Promise.reject(lockConflict()))
     }
     const { when, times } = this.#failing
-    if (times === 0 || !this.#world.isBusy) return this.#told(what, effect())
+    if (times === 0 || !this.#world.isBusy) return this.#told(what, this.#heldUp(effect()))
     this.disturbances++
     this.#world.trouble(0)
     this.#failing = { when, times: times - 1 }
@@ -164,6 +166,19 @@ export class SimulatedProcess {
       () => Promise.reject(databaseAway()),
       () => Promise.reject(databaseAway()),
     )
+  }
+
+  /** Another's transaction that goes on for long, a frozen one's, cuts this process off from the database. */
+  async #heldUp<T>(came: Promise<T>): Promise<T> {
+    const { now } = this.#world.scheduler
+    try {
+      return await came
+    } finally {
+      if (this.#world.scheduler.now - now >= heldUpMs) {
+        this.disturbances++
+        this.#world.trouble(0)
+      }
+    }
   }
 
   #told<T>(what: string, came: Promise<T>): Promise<T> {

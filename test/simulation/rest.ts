@@ -1,5 +1,5 @@
-import type { MessageRow } from '../../models/rows.ts'
-import { openRequests } from '../../models/waiting.ts'
+import type { ChatRow, MessageRow } from '../../models/rows.ts'
+import { openRequests, openSubChat } from '../../models/waiting.ts'
 import { hasPendingWork, openCalls } from '../../src/loop/transcript.ts'
 import type { Application } from './app.ts'
 import type { World } from './world.ts'
@@ -19,7 +19,7 @@ export function isAtRest(world: World, app: Application): boolean {
 
 /** What is wrong with a world at rest; null = nothing. */
 export function faultAtRest(world: World, app: Application): string | null {
-  for (const chatId of world.chatIds) {
+  for (const chatId of world.everyChat) {
     const fault = unfinished(world, app, chatId) ?? misdelivered(world, app, chatId) ?? torn(world, chatId)
     if (fault !== null) return `${chatId} is at rest, and ${fault}`
   }
@@ -34,15 +34,25 @@ function unfinished({ tables }: World, app: Application, chatId: string): string
   if (chat.cancelTurn !== null) return 'its cancel was not met'
   if (chat.failure !== null || app.left.has(chatId)) return null
   if (tables.queue(chatId).length > 0 && open.length === 0) return 'messages wait in its queue'
-  const waits = open.filter((call) => call.approval === 'pending' || openRequests(call).length > 0)
+  const below = open.flatMap((call) => openSubChat(call) ?? [])
+  if (below.some(({ id }) => hasEnded(tables.chat(id)))) return 'a call waits for a sub-chat that has ended'
+  const waits = open.filter(
+    (call) => call.approval === 'pending' || openRequests(call).length > 0 || openSubChat(call) !== null,
+  )
   if (waits.length < open.length) return 'a call could go on'
   if (open.length > 0) return chat.parked ? null : 'calls wait, and it is not parked'
   if (hasPendingWork(transcript) && chat.cancelledTurn !== chat.turn) return 'an answer is owed'
   return null
 }
 
+function hasEnded({ turn, endedTurn, failure }: ChatRow): boolean {
+  return turn === endedTurn || failure !== null
+}
+
 /** Whether what users said is there, each once, in the order in which it was accepted. */
 function misdelivered({ tables }: World, app: Application, chatId: string): string | null {
+  // What another agent was asked is what the call said.
+  if (tables.chat(chatId).parentId !== null) return null
   const stored = tables.messages(chatId).filter(({ role }) => role === 'user')
   const waiting = tables.queue(chatId).map(({ content }) => content)
   const there = [...stored.map(({ content }) => content), ...waiting]
@@ -80,7 +90,7 @@ function isAnswer({ role }: MessageRow): boolean {
 
 /** What is left when everything was decided, answered and tried again; null = nothing. */
 export function faultAtEnd(world: World): string | null {
-  for (const chatId of world.chatIds) {
+  for (const chatId of world.everyChat) {
     const chat = world.tables.chat(chatId)
     const transcript = world.tables.transcript(chatId, null)
     if (world.tables.queue(chatId).length > 0) return `${chatId} has messages in its queue for ever`
@@ -95,7 +105,7 @@ export function faultAtEnd(world: World): string | null {
 export function settle(world: World, app: Application): boolean {
   // What was left as it was on purpose is taken up now.
   app.left.clear()
-  return world.chatIds.map((chatId) => settleChat(world, app, chatId)).includes(true)
+  return world.everyChat.map((chatId) => settleChat(world, app, chatId)).includes(true)
 }
 
 function settleChat(world: World, app: Application, chatId: string): boolean {

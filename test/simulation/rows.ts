@@ -1,4 +1,3 @@
-import type { ClaimKey } from '../../models/claims.ts'
 import type { RowsPort } from '../../src/loop/ports.ts'
 import { memoryStatements, type Statements } from '../memory/statements.ts'
 import { MemoryTables } from '../memory/tables.ts'
@@ -53,7 +52,7 @@ function memoryStatementsOf(world: World, process: SimulatedProcess, statements:
     const statement = (...given: unknown[]) => {
       if (name === 'startToolCall') monitor.starts(process, (given[1] as { id: string }).id)
       return process.call(name, async () => {
-        const stored = monitor.writes(process, name, given[0] as ClaimKey)
+        const stored = monitor.writes(process, name, given)
         const came = (statements.rows[name] as (...input: unknown[]) => Promise<unknown>)(...given)
         stored()
         return came

@@ -1,4 +1,3 @@
-import type { ClaimKey } from '../../models/claims.ts'
 import type { Database } from '../../models/database.ts'
 import { databaseRows } from '../../src/loop/database-rows.ts'
 import type { RowsPort } from '../../src/loop/ports.ts'
@@ -58,7 +57,7 @@ export function sqliteRowsOf(world: World, file: SqliteFile): WorldRows {
         if (name === 'startToolCall') monitor.starts(process, (given[1] as { id: string }).id)
         let stored = () => {}
         const begins = () => {
-          stored = monitor.writes(process, name, given[0] as ClaimKey)
+          stored = monitor.writes(process, name, given)
         }
         const statements = sessionFor(process, name, { begins, stored: () => stored() })
         return (statements.rows[name] as (...input: unknown[]) => Promise<unknown>)(...given)

@@ -49,12 +49,14 @@ export class World {
   readonly #faults = new Map<string, Fault>()
   readonly #sweepsLate = new Map<number, number>()
   readonly #replies = new Map<string, Reply[]>()
+  readonly #repliesBelow: Reply[]
   readonly #inFile: boolean
 
   constructor(plan: Plan, { traced, bug, file }: WorldOptions) {
     this.plan = plan
     this.#bug = bug
     this.#inFile = file !== null
+    this.#repliesBelow = [...plan.repliesBelow]
     this.monitor = new Monitor(this)
     this.random = randomOf(plan.noise, 1)
     this.rows = file === null ? memoryRowsOf(this) : sqliteRowsOf(this, file)
@@ -176,7 +178,12 @@ export class World {
   }
 
   nextReply(chatId: string): Reply {
-    return this.#replies.get(chatId)?.shift() ?? { kind: 'text', ms: 1_000 }
+    return (this.#replies.get(chatId) ?? this.#repliesBelow).shift() ?? { kind: 'text', ms: 1_000 }
+  }
+
+  /** The chats that there are by now, those of other agents too. */
+  get everyChat(): readonly string[] {
+    return [...this.tables.chats.keys()]
   }
 
   /** Ids sort by the order in which they were made. */
