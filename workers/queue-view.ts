@@ -63,9 +63,10 @@ export class QueueViews {
   }
 }
 
-/** A worker has two connections, both of its name. Some servers don't list their clients. */
-async function workersOf(queue: Queue<RingData>): Promise<string[] | null> {
+/** The host:pid of each process with a worker of the queue; null from a server that does not list its clients. */
+export async function workersOf(queue: Queue<RingData>): Promise<string[] | null> {
   try {
+    // A worker has two connections, both of its name.
     const clients = await queue.getWorkers()
     const names = clients.map((client) => /:w:(.+)$/.exec(client.rawname ?? '')?.[1] ?? client.addr ?? 'unknown')
     return [...new Set(names)].sort()

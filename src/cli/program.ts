@@ -5,6 +5,7 @@ import { registerChat } from './commands/chat.ts'
 import { registerCompletions } from './commands/completions.ts'
 import { registerDoctor } from './commands/doctor.ts'
 import { registerEnqueue } from './commands/enqueue.ts'
+import { registerHealth } from './commands/health.ts'
 import { registerMigrate } from './commands/migrate.ts'
 import { registerRetry } from './commands/retry.ts'
 import { registerStatus } from './commands/status.ts'
@@ -23,6 +24,7 @@ const registrations: readonly Registration[] = [
   registerStatus,
   registerRetry,
   registerDoctor,
+  registerHealth,
   registerBoard,
   registerCompletions,
 ]

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { Redis } from 'ioredis'
 import type { ConnectOptions, Observation, Threadmill } from '../../src/index.ts'
 import { gate, text } from '../../src/testing/index.ts'
+import { environmentOf, runCli } from '../cli/run-cli.ts'
 import { startProxy } from '../events/proxy.ts'
 import { onEachDatabase, sqlite } from '../support/databases.ts'
 import { type Bench, useBench } from '../support/mills.ts'
@@ -71,6 +72,8 @@ describe('A worker that is alive and takes nothing', function () {
     expect(await ask('/ready')).to.deep.equal([503, 'stuck'])
     expect(await ask('/live')).to.deep.equal([503, 'stuck'])
     expect(types()).to.deep.equal(['worker.renewed', 'worker.renewed', 'worker.stuck'])
+    const env = environmentOf(bench.options())
+    expect(await runCli(['health', '--timeout', '300ms'], { env })).to.include({ code: 4, err: '' })
     proxy.passOn()
     await answer(application)
     await until('it is well', () => pool.state === 'running')

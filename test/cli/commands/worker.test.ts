@@ -4,6 +4,7 @@ import { defineAgent } from '../../../src/index.ts'
 import { gate, text } from '../../../src/testing/index.ts'
 import { sqlite } from '../../support/databases.ts'
 import { useBench } from '../../support/mills.ts'
+import { startSwallowingProxy } from '../../support/swallowing-proxy.ts'
 import { until } from '../../support/until.ts'
 import { environmentOf, jsonLines, type RunningCli, runCli, startCli } from '../run-cli.ts'
 
@@ -97,6 +98,38 @@ describe('threadmill worker', function () {
       message: 'lost redis://***@host',
     })
     expect(out).not.to.match(/s3cret|k3y/)
+  })
+
+  it('exits with 4 when it takes no jobs and can’t help itself, its chats given back (E132)', async () => {
+    const held = gate(text('hello'))
+    await bench.script(held)
+    const proxy = await startSwallowingProxy(bench.redis.port)
+    try {
+      const env = { REDIS_URL: proxy.url }
+      const worker = await start(
+        ['--complete', '2', '--run-tools', '0', '--compact', '0', '--stuck-after-ms', '2000'],
+        {
+          env,
+        },
+      )
+      const mill = await bench.connect({ agents: [support] })
+      const chat = await mill.chats.create({ agent: support })
+      await chat.askLater('help', { enqueue: true })
+      await held.reached
+      proxy.swallow('complete:limiter')
+      // Wakes what waits, so that it asks.
+      await (await mill.chats.create({ agent: support })).askLater('help', { enqueue: true })
+      const helpless = () => logOf(worker.out()).some(({ msg }) => msg.includes('could not be helped'))
+      await until('it says so', helpless, 40_000)
+      held.release()
+      const { code, out } = await worker.ended
+      expect(code).to.equal(4)
+      expect(logOf(out).map(({ level, msg }) => [level, msg])).to.deep.include(['info', 'closed'])
+      expect(worker.exits).to.deep.equal([])
+      await until('the chat is given back', async () => !(await chat.running()))
+    } finally {
+      await proxy.close()
+    }
   })
 
   it('logs lines for people on a terminal', async () => {
