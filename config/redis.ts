@@ -22,6 +22,8 @@ export interface RedisConnectorOptions {
 export interface RedisConnector {
   /** For adding jobs and other commands of requests: fails at once while Redis is away. */
   producer(): Promise<RedisClient>
+  /** Like `producer`, but never a client that the application brought along: one that is made anew when it falls silent. */
+  ownProducer(): Promise<RedisClient>
   /** For Redlock alone: a command fails after 500 ms, and at once while Redis is away. */
   lock(): Promise<RedisClient>
   /** A new client for BullMQ's workers, connecting: it waits for Redis for as long as it takes. */
@@ -87,7 +89,7 @@ export function connectorOf(
   }: RedisConnectorOptions = {},
 ): RedisConnector {
   const opened = new Set<RedisClient>()
-  const ready = new Map<RedisPurpose, Promise<RedisClient>>()
+  const ready = new Map<RedisPurpose | 'shared', Promise<RedisClient>>()
   let policyChecked = false
   let closed = false
   const silence = new SilenceWatch({
@@ -115,10 +117,10 @@ export function connectorOf(
     }
   }
 
-  async function connect(purpose: RedisPurpose): Promise<RedisClient> {
+  async function connect(key: RedisPurpose | 'shared'): Promise<RedisClient> {
     if (closed) throw new ConfigurationError('The connections to Redis are closed: connect again to get new ones')
-    if (purpose === 'producer' && source.shared !== undefined)
-      return untilAnswered(source.shared, source, readyWithinMs)
+    if (key === 'shared' && source.shared !== undefined) return untilAnswered(source.shared, source, readyWithinMs)
+    const purpose = key === 'shared' ? 'producer' : key
     const client = source.open(purpose)
     opened.add(client)
     try {
@@ -139,13 +141,13 @@ export function connectorOf(
     return client
   }
 
-  function client(purpose: RedisPurpose): Promise<RedisClient> {
-    const known = ready.get(purpose)
+  function client(key: RedisPurpose | 'shared'): Promise<RedisClient> {
+    const known = ready.get(key)
     if (known) return known
-    const connecting = connect(purpose)
-    ready.set(purpose, connecting)
+    const connecting = connect(key)
+    ready.set(key, connecting)
     // A failure is not kept: Redis may be there the next time.
-    connecting.catch(() => ready.delete(purpose))
+    connecting.catch(() => ready.delete(key))
     return connecting
   }
 
@@ -162,7 +164,8 @@ export function connectorOf(
   }
 
   return {
-    producer: () => client('producer'),
+    producer: () => client(source.shared === undefined ? 'producer' : 'shared'),
+    ownProducer: () => client('producer'),
     lock: () => client('lock'),
     openWorker: () => open('worker'),
     openReader: () => open('reader'),

@@ -148,7 +148,11 @@ export async function open(
     marginMs,
     agents: () => [...equipped.agents.keys()],
   })
-  const bells = new Bells(producer, queuePrefix(prefix, redis), { observe: instruments.observe, telemetry })
+  const bells = new Bells(producer, queuePrefix(prefix, redis), {
+    observe: instruments.observe,
+    telemetry,
+    connectSweeps: source === null ? undefined : () => redis.ownProducer(),
+  })
   opened.push(() => bells.close())
   const events = liveEvents({
     prefix,

@@ -1,9 +1,16 @@
 import { expect } from 'chai'
 import { Cluster, Redis } from 'ioredis'
 import { ownRedis } from '../config/own-redis.ts'
-import { ConfigurationError, type ConnectOptions, defineAgent, UnreachableError } from '../src/index.ts'
+import {
+  ConfigurationError,
+  type ConnectOptions,
+  defineAgent,
+  type Observation,
+  UnreachableError,
+} from '../src/index.ts'
 import { text } from '../src/testing/index.ts'
 import { rejectionOf } from './chat/support/watching.ts'
+import { startProxy } from './events/proxy.ts'
 import { sqlite } from './support/databases.ts'
 import { useBench } from './support/mills.ts'
 import { itOnRealRedis } from './support/real-redis.ts'
@@ -60,6 +67,43 @@ describe("The application's own Redis client", () => {
     const lines = (await client.client('LIST')) as string
     expect(lines.trim().split('\n')).to.have.length(2)
   }).timeout(60_000)
+
+  it('that falls silent holds up no worker: what they need is theirs, and is made anew (E131)', async () => {
+    await bench.script(text('Yes.'))
+    const proxy = await startProxy(bench.redis.port)
+    try {
+      const client = application({ port: Number(new URL(proxy.url).port) })
+      const mill = await connect(client)
+      await mill.startWorkers({ complete: 1, runTools: 0, compact: 0 }).ready()
+      const web = await bench.connect({ agents: [helper] })
+      const answered = async () => {
+        const chat = await web.chats.create({ agent: helper })
+        await chat.askLater('Are you there?')
+        // Wanted without a ring: only the sweeper can tell the worker.
+        await web.models.Chat.update({ wantedAt: new Date(0) }, { where: { id: chat.id } })
+        await until('it is answered', () => chat.isComplete(), 25_000)
+      }
+      await answered()
+      proxy.muteOpenConnections()
+      await answered()
+      expect(client.status).to.equal('ready')
+    } finally {
+      await proxy.close()
+    }
+  }).timeout(60_000)
+
+  itOnRealRedis('is warned of when it may evict keys, before workers start (E139)', async () => {
+    const client = application()
+    const seen: Observation[] = []
+    await client.config('SET', 'maxmemory-policy', 'allkeys-lru')
+    try {
+      await connect(client, { onObservation: (one) => seen.push(one) })
+    } finally {
+      await client.config('SET', 'maxmemory-policy', 'noeviction')
+    }
+    const notices = seen.flatMap((one) => (one.type === 'notice' ? [one.message] : []))
+    expect(notices.filter((message) => message.includes('maxmemory-policy is allkeys-lru'))).to.have.length(1)
+  })
 
   it('is followed to the database that it selected', async () => {
     const client = application()

@@ -2,6 +2,7 @@ import { type JobsOptions, Queue, type Telemetry } from 'bullmq'
 import { queueNames } from '../config/queues.ts'
 import type { RedisClient } from '../config/redis-clients.ts'
 import type { Bell } from '../models/rows.ts'
+import { UnreachableError } from '../src/errors.ts'
 import { errorFacts } from '../src/observability/error-facts.ts'
 import type { Observe } from '../src/observability/observation.ts'
 
@@ -25,7 +26,14 @@ export interface BellOptions {
   readonly observe: Observe
   /** Traces rings and their jobs; left out, nothing does. */
   readonly telemetry?: Telemetry | undefined
+  /**
+   * Gives another connection for the sweeper's rings, where nobody makes the first one anew when it falls silent. Left out: they go
+   * through the first.
+   */
+  readonly connectSweeps?: (() => Promise<RedisClient>) | undefined
 }
+
+type Queues = Readonly<Record<Bell, Queue<RingData>>>
 
 /** Jobs that ended are kept for a look at them, not for ever. */
 const kept: JobsOptions = { attempts: 1, removeOnComplete: { count: 1_000 }, removeOnFail: { count: 5_000 } }
@@ -52,28 +60,15 @@ export function sweepJob(chatId: string, claimToken: number, now: number): JobsO
 
 /** Rings the queues. A ring is never needed for correctness: what it announces is a row, and the sweeper rings again. */
 export class Bells {
-  readonly #queues: Readonly<Record<Bell, Queue<RingData>>>
-  readonly #observe: Observe
+  readonly #prefix: string
+  readonly #options: BellOptions
+  readonly #queues: Queues
+  #sweepQueues: Promise<Queues> | null = null
 
-  constructor(connection: RedisClient, prefix: string, { observe, telemetry }: BellOptions) {
-    const open = (name: string): Queue<RingData> => {
-      const queue = new Queue<RingData>(name, {
-        connection,
-        prefix,
-        skipVersionCheck: true,
-        ...(telemetry === undefined ? {} : { telemetry }),
-      })
-      queue.on('error', (error) =>
-        observe({ type: 'redis.trouble', doing: `reaching the queue ${name}`, error: errorFacts(error) }),
-      )
-      return queue
-    }
-    this.#queues = {
-      complete: open(queueNames.complete),
-      runTools: open(queueNames.runTools),
-      compact: open(queueNames.compact),
-    }
-    this.#observe = observe
+  constructor(connection: RedisClient, prefix: string, options: BellOptions) {
+    this.#prefix = prefix
+    this.#options = options
+    this.#queues = this.#open(connection)
   }
 
   /** Wakes a worker now, or after a delay; a ring that Redis does not take is observed, and lost. */
@@ -81,13 +76,14 @@ export class Bells {
     const urgency = priority === undefined ? {} : { priority }
     // An id of its own: a delayed job must never swallow an immediate ring.
     const later = { ...kept, ...urgency, delay: delayMs, deduplication: { id: `${chatId}:later` } }
-    if (delayMs > 0) return this.#add(queue, 'later', chatId, later)
-    return this.#add(queue, 'ring', chatId, { ...urgency, ...ringJob(chatId) })
+    if (delayMs > 0) return this.#add(this.#queues[queue], queue, 'later', chatId, later)
+    return this.#add(this.#queues[queue], queue, 'ring', chatId, { ...urgency, ...ringJob(chatId) })
   }
 
   /** The sweeper's ring. */
   async sweep(chatId: string, queue: Bell, claimToken: number): Promise<void> {
-    await this.#add(queue, 'sweep', chatId, sweepJob(chatId, claimToken, Date.now()))
+    const queues = await this.#forSweeps()
+    await this.#add(queues[queue], queue, 'sweep', chatId, sweepJob(chatId, claimToken, Date.now()))
   }
 
   /** How many jobs each queue has, by state. Rejects while Redis is away. */
@@ -99,18 +95,59 @@ export class Bells {
   }
 
   async close(): Promise<void> {
-    await Promise.all(Object.values(this.#queues).map((queue) => queue.close()))
+    await Promise.all([closeAll(this.#queues), this.#sweepQueues?.then(closeAll, () => {})])
   }
 
-  async #add(queue: Bell, name: RingName, chatId: string, options: JobsOptions): Promise<void> {
-    const added = this.#queues[queue].add(name, { chatId }, options).catch((error: unknown) => {
-      this.#observe({ type: 'ring.lost', chatId, queue, error: errorFacts(error) })
+  #open(connection: RedisClient): Queues {
+    const { observe, telemetry } = this.#options
+    const open = (name: string): Queue<RingData> => {
+      const queue = new Queue<RingData>(name, {
+        connection,
+        prefix: this.#prefix,
+        skipVersionCheck: true,
+        ...(telemetry === undefined ? {} : { telemetry }),
+      })
+      queue.on('error', (error) =>
+        observe({ type: 'redis.trouble', doing: `reaching the queue ${name}`, error: errorFacts(error) }),
+      )
+      return queue
+    }
+    return {
+      complete: open(queueNames.complete),
+      runTools: open(queueNames.runTools),
+      compact: open(queueNames.compact),
+    }
+  }
+
+  /** While no other connection can be had, the first one has to do. */
+  #forSweeps(): Queues | Promise<Queues> {
+    const { connectSweeps } = this.#options
+    if (connectSweeps === undefined) return this.#queues
+    this.#sweepQueues ??= connectSweeps().then((connection) => this.#open(connection))
+    return this.#sweepQueues.catch(() => {
+      this.#sweepQueues = null
+      return this.#queues
+    })
+  }
+
+  async #add(to: Queue<RingData>, queue: Bell, name: RingName, chatId: string, options: JobsOptions): Promise<void> {
+    const { observe } = this.#options
+    const added = to.add(name, { chatId }, options).catch((error: unknown) => {
+      observe({ type: 'ring.lost', chatId, queue, error: errorFacts(error) })
     })
     // An application's own client may wait for a Redis that is away; whoever rings, a commit perhaps, must not.
     let timer: NodeJS.Timeout | undefined
     const limit = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, ringLimitMs)
+      timer = setTimeout(() => {
+        const error = new UnreachableError(`A ring was not answered in ${ringLimitMs} ms`)
+        observe({ type: 'redis.trouble', doing: `ringing the queue ${to.name}`, error: errorFacts(error) })
+        resolve()
+      }, ringLimitMs)
     })
     await Promise.race([added, limit]).finally(() => clearTimeout(timer))
   }
+}
+
+async function closeAll(queues: Queues): Promise<void> {
+  await Promise.all(Object.values(queues).map((queue) => queue.close()))
 }

@@ -1,5 +1,7 @@
+import { Queue } from 'bullmq'
 import { expect } from 'chai'
 import { Redis } from 'ioredis'
+import { queueNames } from '../../config/queues.ts'
 import type { ConnectOptions, Observation, Threadmill } from '../../src/index.ts'
 import { gate, text } from '../../src/testing/index.ts'
 import { environmentOf, runCli } from '../cli/run-cli.ts'
@@ -112,6 +114,51 @@ describe('A worker that is alive and takes nothing', function () {
       },
     )
   }
+
+  itOnRealRedis(
+    'is none that is idle, full or paused, or stood still; and looking costs Redis no command (E138)',
+    async () => {
+      const commands: string[] = []
+      const idle = await working(bench, {
+        sweepEveryMs: 60_000,
+        stuckAfterMs: 2_000,
+        observe: { onCommand: (name) => commands.push(name) },
+      })
+      const server = new Redis(bench.redis.url, { maxRetriesPerRequest: null })
+      const paused = new Queue(queueNames.complete, { connection: server, prefix: 'paused' })
+      closers.push(async () => {
+        await paused.close()
+        server.disconnect()
+      })
+      await paused.pause()
+      const held = gate(text('pong'))
+      await bench.script(held)
+      const full = await working(bench, { redisPrefix: 'full', stuckAfterMs: 2_000 })
+      const halted = await working(bench, { redisPrefix: 'paused', stuckAfterMs: 2_000 })
+      const chat = await full.mill.chats.create()
+      await chat.askLater('ping', { enqueue: true })
+      await held.reached
+      await paused.add('ring', { chatId: chat.id })
+      const waits = async () =>
+        Number(/^cmdstat_bzpopmin:calls=(\d+)/m.exec(await server.info('commandstats'))?.[1] ?? 0)
+      const before = await waits()
+      commands.length = 0
+      // As a tool does that computes for seconds.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4_000)
+      // The idle one and the halted one wait 5 s each time.
+      await until('both have waited in vain', async () => (await waits()) >= before + 2)
+      expect(commands.every((name) => name === 'evalsha' || name === 'eval')).to.equal(true)
+      expect(commands.length).to.be.within(1, 3)
+      for (const { pool, seen, types } of [idle, full, halted]) {
+        expect(pool.state).to.equal('running')
+        expect(types()).to.deep.equal([])
+        expect(seen.filter(({ type }) => type === 'redis.trouble')).to.deep.equal([])
+      }
+      expect(await paused.getWaitingCount()).to.be.at.least(1)
+      held.release()
+      await until('the held chat is answered', () => chat.isComplete())
+    },
+  )
 })
 
 onEachDatabase('A worker whose Redis', (kind) => {
