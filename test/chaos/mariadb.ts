@@ -29,7 +29,12 @@ export async function startMariaDb(folder: string, schema: string, janitor: Jani
   const user = await ownerOf(folder, data)
   const env = { ...process.env, PATH: path }
   const common = ['--no-defaults', `--user=${user}`, `--datadir=${data}`]
-  await run('mariadb-install-db', [...common, '--auth-root-authentication-method=normal', '--skip-test-db'], { env })
+  await run('mariadb-install-db', [...common, '--auth-root-authentication-method=normal', '--skip-test-db'], {
+    env,
+  }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+    throw new Error('There is no MariaDB here: install mariadb-server, or give --database sqlite.')
+  })
   const port = await freePort()
   const settings = [
     ...[...common, '--bind-address=127.0.0.1', `--port=${port}`, `--socket=${join(data, 'socket')}`],
