@@ -44,9 +44,9 @@ export class BoundaryWatch {
   /** The kinds of statement that each open transaction has sent. */
   readonly #sent = new WeakMap<object, Set<StatementKind>>()
 
-  /** Watches for this one from here on, in place of any other. */
-  set(boundary: Boundary): void {
-    this.#set = { boundary, passed: 0 }
+  /** Watches for this one from here on, in place of any other; null = for none. */
+  set(boundary: Boundary | null): void {
+    this.#set = boundary && { boundary, passed: 0 }
   }
 
   /** Notes a statement that is about to be sent. Returns the moment at which the boundary is met by it; null = it is not, and it is met once only. */

@@ -115,6 +115,8 @@ async function obey(order: Order): Promise<void> {
     case 'trap':
       blow = order.blow
       return boundaries.set(order.boundary)
+    case 'spare':
+      return boundaries.set(null)
     case 'disk':
       pages = order.isFull ? 1 : unlimitedPages
       return

@@ -50,7 +50,10 @@ export class Injector {
     const begun = performance.now()
     for (const fault of faults) {
       await wait(Math.max(0, fault.at - (performance.now() - begun)), undefined, { signal })
-      this.#under.push(this.#make(fault))
+      const made = this.#make(fault)
+      // Thrown at the end.
+      made.catch(() => {})
+      this.#under.push(made)
     }
     await Promise.all(this.#under)
   }

@@ -58,6 +58,8 @@ try {
 } finally {
   await janitor.finish()
 }
+// What was under way when it was stopped is not waited for.
+if (stop.signal.aborted) process.exit()
 
 async function run(): Promise<void> {
   const parts: DatabaseName[] = database === undefined ? ['mysql', 'sqlite'] : [database]

@@ -21,6 +21,8 @@ export type Order =
   /** Begin to take jobs. It answers `working`. */
   | { readonly kind: 'work' }
   | { readonly kind: 'trap'; readonly boundary: Boundary; readonly blow: Blow }
+  /** The boundary that it was sent to is of no matter any more. */
+  | { readonly kind: 'spare' }
   /** Whether the file of SQLite can grow. */
   | { readonly kind: 'disk'; readonly isFull: boolean }
 

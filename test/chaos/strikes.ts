@@ -18,6 +18,8 @@ export interface StrikeOptions {
 
 /** A worker that does not come to its boundary within this time is struck wherever it is, in ms. */
 const patienceMs = 2_500
+/** How much longer than its claims live one stands still that came to its boundary later than that, in ms. */
+const lateMs = 500
 
 type Struck = { readonly fault: Extract<Fault, { kind: 'kill' | 'freeze' | 'hold' }>; readonly met: () => void }
 
@@ -57,7 +59,7 @@ export class Strikes {
   trapped(worker: WorkerLife, texts: readonly string[]): void {
     const struck = this.#struck.get(worker)
     if (struck === undefined) {
-      setTimeout(() => worker.signal('SIGCONT'), this.#options.ttlMs + 500)
+      void this.#thaw(worker, lateMs)
       return
     }
     this.#struck.delete(worker)
@@ -89,8 +91,10 @@ export class Strikes {
     const inVain = wait(patienceMs, false as const, { signal: given.signal }).catch(() => false as const)
     const came = await Promise.race([met, inVain])
     given.abort()
-    if (!came) this.#struck.delete(worker)
-    return came
+    if (came) return true
+    this.#struck.delete(worker)
+    worker.order({ kind: 'spare' })
+    return false
   }
 
   async #thaw(worker: WorkerLife, extraMs: number | null): Promise<void> {

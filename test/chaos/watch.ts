@@ -25,6 +25,8 @@ export interface Silence {
 
 /** A look that takes so long says that the machine or the database stood still, in ms. */
 const slowMs = 300
+/** Chats of one statement. */
+const most = 150
 
 /** Looks at the rows of chats again and again, over a connection that no fault is about. */
 export class Watch {
@@ -43,11 +45,18 @@ export class Watch {
 
   /** Reads these chats; null while the database does not answer. */
   async look(chatIds: readonly string[]): Promise<Map<string, Sight> | null> {
-    const from = Date.now()
-    const sights = chatIds.length === 0 ? [] : await this.#read(chatIds).catch(() => null)
-    if (sights === null || Date.now() - from > slowMs) this.silences.push({ from, to: Date.now() })
-    for (const sight of sights ?? []) this.#check(sight)
-    return sights && new Map(sights.map((sight) => [sight.id, sight]))
+    const seen = new Map<string, Sight>()
+    for (let first = 0; first < chatIds.length; first += most) {
+      const from = Date.now()
+      const sights = await this.#read(chatIds.slice(first, first + most)).catch(() => null)
+      if (sights === null || Date.now() - from > slowMs) this.silences.push({ from, to: Date.now() })
+      if (sights === null) return null
+      for (const sight of sights) {
+        this.#check(sight)
+        seen.set(sight.id, sight)
+      }
+    }
+    return seen
   }
 
   async #read(chatIds: readonly string[]): Promise<Sight[]> {

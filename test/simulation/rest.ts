@@ -1,4 +1,4 @@
-import type { ChatRow, MessageRow } from '../../models/rows.ts'
+import type { ChatRow, MessageRow, TranscriptMessage } from '../../models/rows.ts'
 import { openRequests, openSubChat } from '../../models/waiting.ts'
 import { hasPendingWork, openCalls } from '../../src/loop/transcript.ts'
 import type { Application } from './app.ts'
@@ -29,20 +29,34 @@ export function faultAtRest(world: World, app: Application): string | null {
 /** Why a chat should not be at rest. */
 function unfinished({ tables }: World, app: Application, chatId: string): string | null {
   const chat = tables.chat(chatId)
+  if (chat.cancelTurn === null && app.left.has(chatId)) return null
   const transcript = tables.transcript(chatId, null)
-  const open = openCalls(transcript)
+  const left = leftToDo({ chat, transcript, queued: tables.queue(chatId).length })
+  if (left !== null || chat.failure !== null) return left
+  const below = openCalls(transcript).flatMap((call) => openSubChat(call) ?? [])
+  return below.some(({ id }) => hasEnded(tables.chat(id))) ? 'a call waits for a sub-chat that has ended' : null
+}
+
+/** A chat that nobody runs. */
+export interface Resting {
+  readonly chat: Pick<ChatRow, 'cancelTurn' | 'cancelledTurn' | 'turn' | 'failure' | 'parked'>
+  readonly transcript: readonly TranscriptMessage[]
+  /** How many messages wait in its queue. */
+  readonly queued: number
+}
+
+/** What is left to do in a chat, which should not be at rest then; null = nothing. */
+export function leftToDo({ chat, transcript, queued }: Resting): string | null {
   if (chat.cancelTurn !== null) return 'its cancel was not met'
-  if (chat.failure !== null || app.left.has(chatId)) return null
-  if (tables.queue(chatId).length > 0 && open.length === 0) return 'messages wait in its queue'
-  const below = open.flatMap((call) => openSubChat(call) ?? [])
-  if (below.some(({ id }) => hasEnded(tables.chat(id)))) return 'a call waits for a sub-chat that has ended'
+  if (chat.failure !== null) return null
+  const open = openCalls(transcript)
+  if (queued > 0 && open.length === 0) return 'messages wait in its queue'
   const waits = open.filter(
     (call) => call.approval === 'pending' || openRequests(call).length > 0 || openSubChat(call) !== null,
   )
   if (waits.length < open.length) return 'a call could go on'
   if (open.length > 0) return chat.parked ? null : 'calls wait, and it is not parked'
-  if (hasPendingWork(transcript) && chat.cancelledTurn !== chat.turn) return 'an answer is owed'
-  return null
+  return hasPendingWork(transcript) && chat.cancelledTurn !== chat.turn ? 'an answer is owed' : null
 }
 
 function hasEnded({ turn, endedTurn, failure }: ChatRow): boolean {
