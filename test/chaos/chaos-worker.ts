@@ -36,7 +36,7 @@ function standStill(ms: number): void {
 }
 
 async function strike(texts: readonly string[]): Promise<void> {
-  say({ kind: 'trapped', texts })
+  say({ kind: 'trapped', does: blow.does, texts })
   switch (blow.does) {
     case 'kill':
       process.kill(process.pid, 'SIGKILL')

@@ -48,7 +48,7 @@ export interface FleetOptions {
   readonly janitor: Janitor
   setupOf(name: string): WorkerSetup
   /** A worker is at the boundary that it was sent to. */
-  onTrapped(worker: WorkerLife, texts: readonly string[]): void
+  onTrapped(worker: WorkerLife, report: Extract<Report, { kind: 'trapped' }>): void
   /** A worker that worked is gone; `held` is what it held. */
   onDied(worker: WorkerLife): void
 }
@@ -165,7 +165,7 @@ export class Fleet {
       case 'working':
         return
       case 'trapped':
-        this.#options.onTrapped(life, report.texts)
+        this.#options.onTrapped(life, report)
         return
       case 'taken':
         life.held.set(report.chatId, report.token)

@@ -75,7 +75,8 @@ async function run(): Promise<void> {
     if (violations.length === 0) continue
     say(`\n${part}: ${violations.length} violations`)
     for (const { rule, chatId, what } of violations.slice(0, mostViolations)) say(`- ${rule}, chat ${chatId}: ${what}`)
-    const concerned = [...new Set(violations.flatMap(({ chatId }) => chatId ?? []))]
+    const known = new Set(result.evidence.chats.map(({ row }) => row.id))
+    const concerned = [...new Set(violations.flatMap(({ chatId }) => chatId ?? []))].filter((id) => known.has(id))
     for (const chatId of concerned.slice(0, mostStories)) say(`\n${tellStory(result.evidence, chatId)}`)
   }
   const all = together(summaries)

@@ -32,7 +32,7 @@ export type Report =
   | { readonly kind: 'ready' }
   | { readonly kind: 'working' }
   /** It is at the boundary, and the blow comes next. `texts`: the values of the statements there, in which ids of chats are. */
-  | { readonly kind: 'trapped'; readonly texts: readonly string[] }
+  | { readonly kind: 'trapped'; readonly does: Blow['does']; readonly texts: readonly string[] }
   /** It has taken a chat, and read it. */
   | { readonly kind: 'taken'; readonly chatId: string; readonly token: number }
   /** A job for a chat has begun; `job` says who rang. */

@@ -114,7 +114,7 @@ async function play(options: PartOptions, parts: Parts): Promise<PartResult> {
       ledger,
       options: { claimTtlMs, sweepEveryMs: 400, openaiBaseUrl: parts.url, openaiApiKey: 'none', ...scene.options },
     }),
-    onTrapped: (worker, texts) => strikes.trapped(worker, texts),
+    onTrapped: (worker, report) => strikes.trapped(worker, report),
     onDied(worker) {
       if (isCalm) return
       tally.count('kill')

@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { until } from '../support/until.ts'
 import type { Boundary } from './boundary.ts'
 import type { Fleet, WorkerLife } from './fleet.ts'
+import type { Report } from './messages.ts'
 import type { Fault } from './plan.ts'
 import type { Tally } from './tally.ts'
 
@@ -56,10 +57,10 @@ export class Strikes {
   }
 
   /** A worker is at its boundary, or comes to it after it was given up: then one that stops must go on. */
-  trapped(worker: WorkerLife, texts: readonly string[]): void {
+  trapped(worker: WorkerLife, { does, texts }: Extract<Report, { kind: 'trapped' }>): void {
     const struck = this.#struck.get(worker)
     if (struck === undefined) {
-      void this.#thaw(worker, lateMs)
+      if (does === 'stop') void this.#thaw(worker, lateMs)
       return
     }
     this.#struck.delete(worker)
