@@ -10,6 +10,8 @@ import { type DatabaseTarget, parseDatabaseUrl, UrlProblem } from './urls.ts'
 export interface DatabaseOptions {
   /** Most connections; default: the setting `databasePool`, or 10. SQLite has no pool and ignores it. */
   readonly poolMax?: number | undefined
+  /** How long a connection that is not used is kept, in ms; default: 10 s. SQLite ignores it. */
+  readonly poolIdleMs?: number | undefined
   /** Told of the text of each query, with its time when Sequelize measures it. Default: none. */
   readonly logging?: ((sql: string, timingMs?: number) => void) | undefined
   /**
@@ -23,6 +25,7 @@ export interface DatabaseOptions {
 export type DatabaseSettings = Pick<Settings, 'databaseUrl' | 'dataDir' | 'databasePool'>
 
 const ACQUIRE_MS = 10_000
+const IDLE_MS = 10_000
 const CONNECT_MS = 5_000
 const DEFAULT_POOL = 10
 /** The driver keeps this many prepared statements a connection; its own default would exhaust the server's limit. */
@@ -68,7 +71,7 @@ function openMysql(target: DatabaseTarget & { kind: 'mysql' }, options: Database
     logging: options.logging ?? false,
     define: { charset: 'utf8mb4' },
     retry,
-    pool: { max: options.poolMax ?? DEFAULT_POOL, acquire: ACQUIRE_MS },
+    pool: { max: options.poolMax ?? DEFAULT_POOL, acquire: ACQUIRE_MS, idle: options.poolIdleMs ?? IDLE_MS },
     dialectOptions: {
       charset: 'utf8mb4',
       // Affected rows are then those that matched: a renewal that changes nothing still counts.

@@ -26,9 +26,9 @@ const behaviours: Record<RedisPurpose, Behaviour> = {
 }
 
 const CONNECT_MS = 4_000
-const LONGEST_PAUSE_MS = 2_000
+const LONGEST_PAUSE_MS = 1_000
 
-/** Reconnects for ever, after 100 ms at first and 2 s at last. */
+/** Reconnects for ever, after 100 ms at first and 1 s at last: what waits for Redis goes on soon after its return. */
 const retryStrategy = (times: number) => Math.min(times * 100, LONGEST_PAUSE_MS)
 
 /** Opens a client for a purpose. It is connecting, not ready, when it is returned. */

@@ -21,6 +21,8 @@ export interface TakeOptions extends ClaimKey {
   readonly reason: TakeFor
   /** Agents that this process has; a chat of another agent is left alone. */
   readonly agents: readonly string[]
+  /** Told when the statement is about to go: the claim lives from then on at least. */
+  readonly onSent?: () => void
 }
 
 /** The only fence there is: the claim is this one and has not lapsed, by the database's clock. */
@@ -60,6 +62,8 @@ export async function takeChat(db: Database, options: TakeOptions): Promise<bool
       ttlMs: options.ttlMs,
       ...Object.fromEntries(options.agents.map((name, at) => [`agent${at}`, name])),
     },
+    undefined,
+    options.onSent,
   )
   return rows === 1
 }
@@ -112,11 +116,21 @@ export async function readUntaken(db: Database, chatId: string): Promise<Untaken
   }
 }
 
-/** Moves the chat's claim forward. False = it is no longer this one, or it has lapsed: a lapsed claim is never revived. */
-export async function renewChatClaim(db: Database, key: ClaimKey, ttlMs: number): Promise<boolean> {
+/**
+ * Moves the chat's claim forward. False = it is no longer this one, or it has lapsed: a lapsed claim is never revived.
+ * `onSent`: told when the statement is about to go.
+ */
+export async function renewChatClaim(
+  db: Database,
+  key: ClaimKey,
+  ttlMs: number,
+  onSent?: () => void,
+): Promise<boolean> {
   const rows = await db.write(
     `UPDATE ${db.tables.chats} SET claimed_until = ${db.dialect.nowPlus('$ttlMs')} WHERE id = $chatId AND ${live(db)}`,
     { chatId: key.chatId, claimId: key.claimId, ttlMs },
+    undefined,
+    onSent,
   )
   return rows === 1
 }

@@ -1,4 +1,4 @@
-import { QueryTypes, type Sequelize, type Transaction, type TransactionOptions } from 'sequelize'
+import { type Options, QueryTypes, type Sequelize, type Transaction, type TransactionOptions } from 'sequelize'
 import { requireJoinable } from '../config/join-transaction.ts'
 import { inTransaction } from '../config/transaction.ts'
 import { bindValue, type Columns, entries } from './columns.ts'
@@ -28,10 +28,11 @@ export interface Database {
   readonly dialect: Dialect
   readonly tables: Tables
   /**
-   * Writes; returns how many rows matched.
+   * Writes; returns how many rows matched. `onSent`: told when the statement has got its connection and is about to go, where
+   * that can be known.
    * @throws {ArgumentError} for a text that not every database stores as it is. (E108)
    */
-  write(sql: string, bind: Bind, transaction?: Transaction): Promise<number>
+  write(sql: string, bind: Bind, transaction?: Transaction, onSent?: () => void): Promise<number>
   /** Reads. */
   read(sql: string, bind: Bind, transaction?: Transaction): Promise<Record<string, unknown>[]>
   /** Inserts rows in one statement, thousands in several; none for an empty list. `computed` gives a column as SQL in place of a value. */
@@ -83,9 +84,17 @@ export function databaseOf(sequelize: Sequelize, tablePrefix: string, manner: Ma
   const { begin, logging, readsCommitted = true } = manner
   // An application's own retries would repeat one statement of a transaction that is gone; its replicas may lag.
   const common = { retry: { max: 1 }, useMaster: true, ...(logging === undefined ? {} : { logging }) }
-  const write = async (sql: string, bind: Bind, transaction?: Transaction): Promise<number> => {
+  // Sequelize logs a statement just before it goes, but under `benchmark`, when it is back.
+  const { benchmark, logging: usual } = (sequelize as unknown as { options: Options }).options
+  const told = logging ?? usual
+  const telling = (onSent: () => void) => (sql: string) => {
+    onSent()
+    if (typeof told === 'function') told(sql)
+  }
+  const write = async (sql: string, bind: Bind, transaction?: Transaction, onSent?: () => void): Promise<number> => {
     requireStorable(bind)
-    const how = { ...common, bind, type: QueryTypes.BULKUPDATE, transaction: transaction ?? null }
+    const tells = onSent === undefined || benchmark === true ? {} : { logging: telling(onSent) }
+    const how = { ...common, ...tells, bind, type: QueryTypes.BULKUPDATE, transaction: transaction ?? null }
     return sequelize.query(sql, how) as unknown as Promise<number>
   }
   return {

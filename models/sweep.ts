@@ -31,6 +31,27 @@ export async function dueChats(db: Database, limit: number): Promise<DueChat[]> 
   }))
 }
 
+/** Most chats that are looked through for the next lapse, of each kind; those that have been due longest come first. */
+const lookedThrough = 1_000
+
+/**
+ * How long, in ms, until the first claim lapses of the chats that are wanted and due, or of which a summary is: what a dead
+ * process held can be taken then. Null: none is held. One that is alive is renewed before.
+ */
+export async function msToNextLapse(db: Database): Promise<number | null> {
+  const { tables, dialect } = db
+  const oldest = (due: string) =>
+    `SELECT * FROM (SELECT claimed_until FROM ${tables.chats} WHERE ${due} <= ${dialect.now} ` +
+    `ORDER BY ${due} LIMIT ${lookedThrough}) AS due_${due}`
+  const [row] = await db.read(
+    `SELECT MIN(claimed_until) AS lapses, ${dialect.now} AS databaseNow FROM ` +
+      `(${oldest('wanted_at')} UNION ALL ${oldest('compact_at')}) AS due WHERE claimed_until > ${dialect.now}`,
+    {},
+  )
+  if (row === undefined || row.lapses === null) return null
+  return dialect.readTime(row.lapses).getTime() - dialect.readTime(row.databaseNow).getTime()
+}
+
 /** A word that is no queue must not keep the other chats from being rung for. */
 function bellOf(word: unknown): Bell {
   return word === 'runTools' || word === 'compact' ? word : 'complete'

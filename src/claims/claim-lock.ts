@@ -7,8 +7,11 @@ import type { Observe } from '../observability/observation.ts'
 export interface ClaimLock {
   /** False = another process holds the lock. True = it is held, or Redis can't say and the database decides alone. */
   acquire(chatId: string, claimId: string): Promise<boolean>
-  /** Moves the lock forward, or takes it again where Redis forgot it. */
-  renew(claimId: string): void
+  /**
+   * Moves the lock forward, or takes it again where Redis forgot it. `leftMs`: what is left of the claim, which the lock of a
+   * dead process must not outlive.
+   */
+  renew(claimId: string, leftMs: number): void
   release(claimId: string): Promise<void>
 }
 
@@ -31,12 +34,12 @@ export function claimLock(client: RedisClient, { prefix, ttlMs, db, observe }: O
   redlock.on('error', () => {})
   const held = new Map<string, Held>()
 
-  async function tryAcquire({
-    key,
-    chatId,
-  }: Pick<Held, 'key' | 'chatId'>): Promise<Lock | 'contended' | 'unreachable'> {
+  async function tryAcquire(
+    { key, chatId }: Pick<Held, 'key' | 'chatId'>,
+    forMs: number,
+  ): Promise<Lock | 'contended' | 'unreachable'> {
     try {
-      return await redlock.acquire([key], ttlMs)
+      return await redlock.acquire([key], forMs)
     } catch (error) {
       if (await isContended(error)) return 'contended'
       observe({ type: 'lock.missing', chatId, error: errorFacts(error) })
@@ -44,31 +47,35 @@ export function claimLock(client: RedisClient, { prefix, ttlMs, db, observe }: O
     }
   }
 
-  async function move(entry: Held): Promise<void> {
+  async function move(entry: Held, forMs: number): Promise<void> {
+    // Redlock moves no lock that has lapsed, as it does while a tool blocks the process; by then anyone may take it.
+    if (entry.lock !== null && entry.lock.expiration < Date.now()) entry.lock = null
     try {
-      entry.lock = (await entry.lock?.extend(ttlMs)) ?? null
+      entry.lock = (await entry.lock?.extend(forMs)) ?? null
     } catch (error) {
       // Redis that is away may hold the lock still: it has to be given back when the run ends.
       if (error instanceof ExecutionError && !(await isContended(error))) return
       entry.lock = null
     }
     if (entry.lock !== null) return
-    const again = await tryAcquire(entry)
+    const again = await tryAcquire(entry, forMs)
     if (typeof again === 'object') entry.lock = again
   }
 
   return {
     async acquire(chatId, claimId) {
       const key = `${prefix}:claim:{${chatId}}`
-      const lock = await tryAcquire({ key, chatId })
+      const lock = await tryAcquire({ key, chatId }, ttlMs)
       if (lock === 'contended') return false
       held.set(claimId, { key, chatId, lock: lock === 'unreachable' ? null : lock })
       return true
     },
-    renew(claimId) {
+    renew(claimId, leftMs) {
       const entry = held.get(claimId)
-      if (entry === undefined) return
-      void move(entry).then(() => {
+      // Redis refuses a time of none.
+      const forMs = Math.floor(leftMs)
+      if (entry === undefined || forMs < 1) return
+      void move(entry, forMs).then(() => {
         // Released while it was being moved: give back what was just taken.
         if (!held.has(claimId)) void entry.lock?.release().catch(() => {})
       })

@@ -46,7 +46,7 @@ const realClaimClock: ClaimClock = { clocks: realClocks, wait: (ms) => setTimeou
 export interface ClaimsOptions {
   readonly rows: ClaimRows
   readonly lock: ClaimLock
-  readonly renewer: Pick<Renewer, 'ready' | 'keep' | 'drop' | 'keepCall'>
+  readonly renewer: Pick<Renewer, 'ready' | 'keep' | 'drop' | 'keepCall' | 'catchUp'>
   readonly cancels: Pick<CancelWatch, 'watch'>
   readonly ttlMs: number
   /** What must be left of a claim before anything that takes time is begun, in ms. */
@@ -81,10 +81,14 @@ export class Claims {
     await renewer.ready()
     for (let tries = 1; ; tries++) {
       const claimId = clock.newId()
-      const begun = moment(clock.clocks)
+      let begun = moment(clock.clocks)
       const isFree = await lock.acquire(chatId, claimId)
       if (isFree) {
-        const take = { chatId, claimId, ttlMs, reason, agents: this.#options.agents() }
+        // A statement that had to wait for a connection takes no time off the claim.
+        const onSent = () => {
+          begun = moment(clock.clocks)
+        }
+        const take = { chatId, claimId, ttlMs, reason, agents: this.#options.agents(), onSent }
         const taken = await rows.take(take).catch(async (error: unknown) => {
           await lock.release(claimId)
           throw error
@@ -143,7 +147,7 @@ export class Claim implements KeptClaim {
   }
 
   onRenewed(): void {
-    this.#options.lock.renew(this.claimId)
+    this.#options.lock.renew(this.claimId, this.#options.ttlMs - elapsedMs(this.last, this.#options.clock.clocks))
   }
 
   onLost(): void {
@@ -156,12 +160,18 @@ export class Claim implements KeptClaim {
 
   /** @throws {ClaimLostError} unless enough of the claim is left; whatever aborted the claim comes first. */
   requireTime(): void {
+    // After a block of the event loop the news of renewals may still be on its way.
+    if (!this.#hasTime()) this.#options.renewer.catchUp()
     this.signal.throwIfAborted()
-    const { ttlMs, marginMs, clock } = this.#options
-    if (elapsedMs(this.last, clock.clocks) <= ttlMs - marginMs) return
+    if (this.#hasTime()) return
     const lost: ClaimLostError = claimLost(this.chatId)
     this.abort(lost)
     throw lost
+  }
+
+  #hasTime(): boolean {
+    const { ttlMs, marginMs, clock } = this.#options
+    return elapsedMs(this.last, clock.clocks) <= ttlMs - marginMs
   }
 
   keepToolCall(callId: string): () => void {

@@ -7,6 +7,12 @@ import { elapsedMs, moment } from './elapsed.ts'
 import { Renewal } from './renewal.ts'
 import type { FromRenewal, RenewalSetup, ToRenewal } from './renewal-messages.ts'
 import type { OpenRenewal } from './shared-thread.ts'
+import { Widening, type WideningLimits } from './widening.ts'
+
+/** Connections to the database: two usually, all of them while it is slow to answer. */
+const room: WideningLimits = { usual: 2, most: 12, slowMs: 50 }
+/** Longer than any claim goes without a renewal: connecting anew costs several round trips. */
+const poolIdleMs = 60_000
 
 // The entry of the thread that renews claims: it goes on while a tool blocks the main thread's event loop.
 
@@ -48,12 +54,18 @@ function serve(setup: RenewalSetup, port: MessagePort): void {
     heard = moment()
     for (const message of messages) obey(message)
   })
-  say({ type: 'up' })
+  void connected(sequelize).then(() => say({ type: 'up' }))
+}
+
+/** Waits for the usual connections: to a slow database they take as long as a short claim lives. Never rejects. */
+async function connected(sequelize: Sequelize): Promise<void> {
+  const one = () => sequelize.query('SELECT 1').catch(() => {})
+  await Promise.all(Array.from({ length: room.usual }, one))
 }
 
 /** Connections that nothing else uses, so that renewals never wait for one. */
 function openReserved(setup: RenewalSetup): Sequelize {
-  const sequelize = openTarget(setup.database, { poolMax: 2 })
+  const sequelize = openTarget(setup.database, { poolMax: room.most, poolIdleMs })
   if (sequelize.getDialect() === 'mysql') {
     // A row that is locked for long must not hold up the renewal of all others.
     sequelize.addHook('afterConnect', 'shortLockWait', (connection) =>
@@ -68,10 +80,12 @@ function openReserved(setup: RenewalSetup): Sequelize {
 
 function renewalOf(sequelize: Sequelize, setup: RenewalSetup, say: (message: FromRenewal) => void): Renewal {
   const db = databaseOf(sequelize, setup.tablePrefix)
+  const widening = new Widening(room)
   return new Renewal(
     {
-      renewChat: (chatId, claimId) => renewChatClaim(db, { chatId, claimId }, setup.ttlMs),
-      renewToolCall: (callId, claimId) => renewToolCallClaim(db, callId, claimId, setup.ttlMs),
+      renewChat: (chatId, claimId, onSent) =>
+        widening.run(() => renewChatClaim(db, { chatId, claimId }, setup.ttlMs, onSent)),
+      renewToolCall: (callId, claimId) => widening.run(() => renewToolCallClaim(db, callId, claimId, setup.ttlMs)),
     },
     setup,
     {

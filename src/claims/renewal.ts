@@ -2,8 +2,8 @@ import { type Clocks, elapsedMs, type Moment, moment, momentBefore, realClocks }
 
 /** The statements that renewal needs; each moves one row. */
 export interface RenewalRows {
-  /** False = the claim is no longer held. */
-  renewChat(chatId: string, claimId: string): Promise<boolean>
+  /** False = the claim is no longer held. `onSent` is to be called when the statement is about to go, where that is known. */
+  renewChat(chatId: string, claimId: string, onSent: () => void): Promise<boolean>
   renewToolCall(callId: string, claimId: string): Promise<void>
 }
 
@@ -71,16 +71,19 @@ export class Renewal {
 
   async #renew(claimId: string, held: Held): Promise<void> {
     held.busy = true
-    const begun = moment(this.#clocks)
-    const gap = elapsedMs(held.last, this.#clocks)
+    let begun = moment(this.#clocks)
+    const { last } = held
     try {
       // Calls first: the chat's claim must outlive them.
       await Promise.all([...held.calls].map((callId) => this.#rows.renewToolCall(callId, claimId)))
-      const kept = await this.#rows.renewChat(held.chatId, claimId)
+      const kept = await this.#rows.renewChat(held.chatId, claimId, () => {
+        begun = moment(this.#clocks)
+      })
       if (!this.#held.has(claimId)) return
       if (!kept) return this.#lose(claimId)
       held.last = begun
-      this.#report.renewed(claimId, elapsedMs(begun, this.#clocks), gap)
+      const elapsed = elapsedMs(begun, this.#clocks)
+      this.#report.renewed(claimId, elapsed, elapsedMs(last, this.#clocks) - elapsed)
     } catch {
       // Tried again at the next tick for as long as the claim can still be good.
       if (this.#held.has(claimId) && this.#isSpent(held)) this.#lose(claimId)

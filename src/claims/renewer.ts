@@ -1,4 +1,4 @@
-import type { MessagePort } from 'node:worker_threads'
+import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import type { Observe } from '../observability/observation.ts'
 import { elapsedMs, type Moment, moment, momentBefore } from './elapsed.ts'
 import type { FromRenewal, RenewalSetup, ToRenewal } from './renewal-messages.ts'
@@ -30,6 +30,7 @@ export class Renewer {
   #dropped: ToRenewal[] = []
   #dropping: NodeJS.Timeout | null = null
   #up: Promise<void> = Promise.resolve()
+  #isUp: () => void = () => {}
   #heartbeat: NodeJS.Timeout | null = null
   #closing = false
   /** When the thread was last heard of. */
@@ -69,7 +70,18 @@ export class Renewer {
 
   /** Whether the thread answers; also true while there is none, for nothing has to be renewed then. */
   get alive(): boolean {
-    return this.#port === null || elapsedMs(this.#heard) < silenceMs
+    if (this.#port === null) return true
+    if (elapsedMs(this.#heard) >= silenceMs) this.catchUp()
+    return elapsedMs(this.#heard) < silenceMs
+  }
+
+  /** Hears at once what the thread has said and the event loop has not come to: it may have been blocked meanwhile. */
+  catchUp(): void {
+    while (this.#port !== null) {
+      const said = receiveMessageOnPort(this.#port)
+      if (said === undefined) return
+      this.#hear(said.message)
+    }
   }
 
   async close(): Promise<void> {
@@ -109,7 +121,7 @@ export class Renewer {
     const port = openRenewal(this.#setup)
     this.#heard = moment()
     this.#up = new Promise((resolve) => {
-      port.once('message', () => resolve())
+      this.#isUp = resolve
       port.once('close', () => resolve())
     })
     port.on('message', (message: FromRenewal) => this.#hear(message))
@@ -132,6 +144,7 @@ export class Renewer {
 
   #hear(message: FromRenewal): void {
     this.#heard = moment()
+    if (message.type === 'up') this.#isUp()
     if (message.type === 'up' || message.type === 'beat') return
     const claim = this.#kept.get(message.claimId)
     if (claim === undefined) return

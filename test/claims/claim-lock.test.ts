@@ -76,11 +76,26 @@ describe('The Redis half of a claim', function () {
     expect(await left()).to.be.within(1, 2_000)
     await until('half of the ttl is gone', async () => (await left()) < 1_000)
     await until('there is more of it again', async () => {
-      one.renew('claim')
+      one.renew('claim', 2_000)
       return (await left()) > 1_200
     })
     await until('it lapsed', async () => (await left()) < 0)
     expect(await other.acquire('chat', 'next')).to.equal(true)
+  })
+
+  it('lives no longer than what is left of its claim, and is taken again once it has lapsed (E140, E141)', async () => {
+    const lock = await lockOf({ ttl: 30_000 })
+    const redis = client()
+    await lock.acquire('chat', 'claim')
+    lock.renew('claim', 400)
+    await until('it has been moved', async () => (await redis.pttl('app:claim:{chat}')) <= 400)
+    await until('it lapsed', async () => (await redis.exists('app:claim:{chat}')) === 0)
+    lock.renew('claim', 0)
+    await until('a later renewal takes it', async () => {
+      lock.renew('claim', 5_000.5)
+      return (await redis.exists('app:claim:{chat}')) === 1
+    })
+    expect(await redis.pttl('app:claim:{chat}')).to.be.within(1, 5_000)
   })
 
   it('is kept in the database of Redis that the address names', async () => {
@@ -97,7 +112,7 @@ describe('The Redis half of a claim', function () {
     expect(await other.acquire('chat', 'second')).to.equal(true)
     expect(told).to.have.length(2)
     expect(told[0]).to.equal('lock.missing')
-    one.renew('first')
+    one.renew('first', ttlMs)
     await one.release('first')
     await other.release('second')
   })
@@ -109,7 +124,7 @@ describe('The Redis half of a claim', function () {
     await present().restart()
     const redis = client()
     await until('a renewal takes the lock', async () => {
-      one.renew('first')
+      one.renew('first', ttlMs)
       return (await redis.exists('app:claim:{chat}')) === 1
     })
     await until('the other process is turned away', async () => !(await other.acquire('chat', 'second')))
@@ -122,7 +137,7 @@ describe('The Redis half of a claim', function () {
     await one.acquire('chat', 'first')
     const redis = client()
     await redis.flushall()
-    one.renew('first')
+    one.renew('first', ttlMs)
     await until('the lock is back', async () => (await redis.exists('app:claim:{chat}')) === 1)
     expect(await other.acquire('chat', 'second')).to.equal(false)
     await one.release('first')
@@ -136,7 +151,7 @@ describe('The Redis half of a claim', function () {
     await redis.flushall()
     expect(await other.acquire('chat', 'second')).to.equal(true)
     const value = await redis.get('app:claim:{chat}')
-    one.renew('first')
+    one.renew('first', ttlMs)
     await one.release('first')
     expect(await redis.get('app:claim:{chat}')).to.equal(value)
     expect(await third.acquire('chat', 'third')).to.equal(false)
@@ -148,11 +163,11 @@ describe('The Redis half of a claim', function () {
     for (let time = 0; time < 20; time++) {
       await lock.acquire('chat', `claim ${time}`)
       await redis.flushall()
-      lock.renew(`claim ${time}`)
+      lock.renew(`claim ${time}`, ttlMs)
       await lock.release(`claim ${time}`)
       await until('nobody holds it', async () => (await redis.exists('app:claim:{chat}')) === 0)
     }
-    lock.renew('claim 3')
+    lock.renew('claim 3', ttlMs)
     expect(await (await lockOf()).acquire('chat', 'next')).to.equal(true)
   })
 })

@@ -13,11 +13,15 @@ describe('The renewal of claims', () => {
   /** What the next statements come to; what is left out succeeds. */
   let chatAnswers: (boolean | Error | Promise<boolean>)[] = []
   let callAnswers: (Error | Promise<void>)[] = []
+  /** How long the next statements wait for a connection, in ms; what is left out does not. */
+  let waits: number[] = []
   let renewal = new Renewal(rows(), times, report())
 
   function rows() {
     return {
-      async renewChat(chatId: string, claimId: string) {
+      async renewChat(chatId: string, claimId: string, onSent: () => void) {
+        later(waits.shift() ?? 0)
+        onSent()
         statements.push(`${chatId} ${claimId}`)
         const answer = chatAnswers.shift() ?? true
         if (answer instanceof Error) throw answer
@@ -55,6 +59,7 @@ describe('The renewal of claims', () => {
     gaps = []
     chatAnswers = []
     callAnswers = []
+    waits = []
     renewal = new Renewal(rows(), times, report())
     renewal.hold('claim', 'chat', 0)
   })
@@ -91,6 +96,19 @@ describe('The renewal of claims', () => {
     renewal.hold('older', 'other', 10_000)
     await renewal.tick()
     expect(statements).to.eql(['other older'])
+  })
+
+  it('counts a renewal from when its statement goes, however long it waited for a connection (E142)', async () => {
+    waits = [20_000]
+    later(10_000)
+    await renewal.tick()
+    expect(gaps).to.eql([30])
+    later(9_000)
+    await renewal.tick()
+    expect(statements, 'renewed 9 s ago').to.have.length(1)
+    later(1_000)
+    await renewal.tick()
+    expect(gaps).to.eql([30, 10])
   })
 
   it('renews the tool calls of a claim before its chat, and no longer once they are dropped', async () => {

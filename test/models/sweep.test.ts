@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { readBacklog } from '../../models/backlog.ts'
 import { takeChat } from '../../models/claims.ts'
 import type { Database } from '../../models/database.ts'
-import { dueChats, failUntaken, keepPutOffShort, liftPutOff, putOff } from '../../models/sweep.ts'
+import { dueChats, failUntaken, keepPutOffShort, liftPutOff, msToNextLapse, putOff } from '../../models/sweep.ts'
 import { lookAtChat } from '../../models/transcript.ts'
 import { defineAgent, type Threadmill } from '../../src/index.ts'
 import { onEachDatabase } from '../support/databases.ts'
@@ -81,6 +81,26 @@ onEachDatabase('The statements of the sweeper', (kind) => {
     await take(chatId, 50)
     await until('its claim lapses', async () => (await due()).length > 0)
     expect(await dueChats(db, 100)).to.eql([{ chatId, claimToken: 1, queue: 'complete' }])
+  })
+
+  it('tells when the next claim of a chat that is wanted lapses, a summary’s too, and of no other (E140)', async () => {
+    expect(await msToNextLapse(db)).to.equal(null)
+    await wanted()
+    const byHand = await mill.chats.create()
+    await takeChat(db, { chatId: byHand.id, claimId: byHand.id, ttlMs: 10_000, reason: 'verb', agents: [] })
+    expect(await msToNextLapse(db)).to.equal(null)
+    await take(await wanted(), 60_000)
+    expect(await msToNextLapse(db)).to.be.within(50_000, 60_000)
+    const summed = await mill.chats.create()
+    await mill.jobs.compact.enqueue(summed.id)
+    await takeChat(db, { chatId: summed.id, claimId: summed.id, ttlMs: 40_000, reason: 'compact-job', agents: [] })
+    expect(await msToNextLapse(db)).to.be.within(30_000, 40_000)
+    await take(await wanted(), 20_000)
+    expect(await msToNextLapse(db)).to.be.within(10_000, 20_000)
+    const brief = await wanted()
+    await take(brief, 100)
+    await until('that one has lapsed', async () => (await due()).includes(brief))
+    expect(await msToNextLapse(db)).to.be.within(1_000, 20_000)
   })
 
   it('finds those first that have been due for longest, up to its limit, each for its queue', async () => {

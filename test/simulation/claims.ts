@@ -20,8 +20,8 @@ export function claimsOf(world: World, process: SimulatedProcess, renewer: Simul
         chatIds.set(claimId, chatId)
         return redis('lock', () => world.redis.lock(chatId, claimId, ttlMs))
       },
-      renew(claimId) {
-        world.redis.lock(chatIds.get(claimId) ?? '', claimId, ttlMs)
+      renew(claimId, leftMs) {
+        if (leftMs >= 1) world.redis.lock(chatIds.get(claimId) ?? '', claimId, leftMs)
       },
       release: (claimId) => redis('unlock', () => world.redis.unlock(chatIds.get(claimId) ?? '', claimId)),
     },
@@ -39,21 +39,25 @@ export function claimsOf(world: World, process: SimulatedProcess, renewer: Simul
 }
 
 /** Keeps claims by the real renewal, in a thread of its own. */
-export class SimulatedRenewer implements Pick<Renewer, 'ready' | 'keep' | 'drop' | 'keepCall'> {
+export class SimulatedRenewer implements Pick<Renewer, 'ready' | 'keep' | 'drop' | 'keepCall' | 'catchUp'> {
   readonly #process: SimulatedProcess
   readonly #clocks: Clocks
   readonly #renewal: Renewal
   readonly #kept = new Map<string, KeptClaim>()
+  /** What the thread has said and the process has not heard yet. */
+  readonly #said: (() => void)[] = []
   #ticking = false
 
   constructor(process: SimulatedProcess) {
     this.#process = process
     this.#clocks = process.clocks
-    const onMain = (claimId: string, tell: (claim: KeptClaim) => void) =>
-      process.later(0, () => {
+    const onMain = (claimId: string, tell: (claim: KeptClaim) => void) => {
+      this.#said.push(() => {
         const claim = this.#kept.get(claimId)
         if (claim !== undefined) tell(claim)
       })
+      process.later(0, () => this.catchUp())
+    }
     this.#renewal = new Renewal(
       {
         renewChat: (chatId, claimId) => process.statements.renewChat({ chatId, claimId }, ttlMs),
@@ -88,6 +92,10 @@ export class SimulatedRenewer implements Pick<Renewer, 'ready' | 'keep' | 'drop'
   keepCall({ claimId }: KeptClaim, callId: string): () => void {
     this.#renewal.holdToolCall(claimId, callId)
     return () => this.#renewal.dropToolCall(claimId, callId)
+  }
+
+  catchUp(): void {
+    for (const hear of this.#said.splice(0)) hear()
   }
 
   /** The claim by which this process runs a chat; null = it runs it by none. */

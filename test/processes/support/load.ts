@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Chat, Threadmill } from '../../../src/index.ts'
-import { type LoggedRequest, type Respond, text, toolCalls } from '../../../src/testing/index.ts'
+import { type LoggedRequest, type ReplyFunction, text, toolCalls } from '../../../src/testing/index.ts'
 import { until } from '../../support/until.ts'
 import { expectWhole, isAtRest } from './rows.ts'
 
@@ -12,7 +12,7 @@ export interface Script {
 }
 
 /** A model that has its tool run a few times and then answers; each of its answers takes a while. */
-export function loadModel({ rounds, latencyMs }: Script): Respond {
+export function loadModel({ rounds, latencyMs }: Script): ReplyFunction {
   return (request) => {
     const done = request.messages.filter(({ role }) => role === 'tool').length
     const options = { delayMs: latencyMs }
