@@ -46,6 +46,7 @@ interface How {
   readonly bind?: Readonly<Record<string, unknown>>
   readonly type: string
   readonly transaction?: Transaction | null
+  readonly logging?: (sql: string) => void
 }
 
 /** The real statements of `models/` for one sender: of Sequelize, only what sends and begins is another. */
@@ -57,6 +58,7 @@ export function sessionOf(server: Server, sender: Sender): Database {
 }
 
 class Session {
+  readonly options = {}
   readonly #server: Server
   readonly #sender: Sender
   #matched = 0
@@ -70,9 +72,10 @@ class Session {
     return 'sqlite'
   }
 
-  async query(sql: string, { bind = {}, type, transaction }: How): Promise<unknown> {
+  async query(sql: string, { bind = {}, type, transaction, logging }: How): Promise<unknown> {
     const open = (transaction ?? null) as unknown as OpenTransaction | null
     const reads = type === QueryTypes.SELECT
+    logging?.(sql)
     const outcome = await this.#sender.send(sql, () => {
       if (open !== null) return this.#inTransaction(open, () => this.#execute(this.#server.writer, sql, bind))
       return reads ? this.#read(sql, bind) : this.#writeAlone(sql, bind)
