@@ -201,6 +201,8 @@ export class Threadmill {
         await liftPutOff(db, [...equipment.agents.keys()], missingAgent)
       },
     })
+    // A closed one is part of what a probe tells only until it has a successor.
+    for (const before of this.#pools) if (before.state === 'closed') this.#pools.delete(before)
     this.#pools.add(pool)
     return pool
   }
@@ -240,9 +242,12 @@ export class Threadmill {
     requireOptions('board', options)
     const { redis, settings } = this.#parts
     const { boardHandler } = await import('./server/board.ts')
-    const queues = openQueues(await redis.producer(), queuePrefix(settings.redisPrefix, redis))
-    this.#boardQueues.push(...queues)
-    return boardHandler(queues, options)
+    const producer = await redis.producer()
+    // Opened once, however often a board is made: they are closed with this object only.
+    if (this.#boardQueues.length === 0) {
+      this.#boardQueues.push(...openQueues(producer, queuePrefix(settings.redisPrefix, redis)))
+    }
+    return boardHandler(this.#boardQueues, options)
   }
 
   /**
@@ -292,7 +297,13 @@ export class Threadmill {
     )
     this.#probes.add(probe)
     if (this.#closed !== null) await probe.close()
-    return probe
+    return {
+      ...probe,
+      close: () => {
+        this.#probes.delete(probe)
+        return probe.close()
+      },
+    }
   }
 
   /**

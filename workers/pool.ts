@@ -127,6 +127,7 @@ export class Pool {
       await Promise.all(this.#workers.map((worker) => worker.close()))
     } finally {
       clearTimeout(grace)
+      this.#connection.disconnect()
     }
     this.#ended = true
     this.#options.observe({ type: 'pool.closed', durationMs: performance.now() - begun })

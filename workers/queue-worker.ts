@@ -103,8 +103,12 @@ export class QueueWorker {
   async close(): Promise<void> {
     this.#isClosed = true
     const { worker, connection } = this.#current
-    if (this.#renewals === 0 && (await answers(connection))) await worker.close()
-    else await this.#retire(this.#current)
+    if (this.#renewals === 0 && (await answers(connection))) {
+      await worker.close()
+      this.#letGo(connection)
+    } else {
+      await this.#retire(this.#current)
+    }
     await Promise.all(this.#retiring)
   }
 
@@ -153,6 +157,11 @@ export class QueueWorker {
     retired.abort()
     await Promise.allSettled(running)
     await worker.close(true)
+    this.#letGo(connection)
+  }
+
+  /** The first one is the pool's, which ends it. */
+  #letGo(connection: RedisClient): void {
     if (connection !== this.#options.connection) connection.disconnect()
   }
 

@@ -4,6 +4,8 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { queryObjects } from 'node:v8'
+import { Queue } from 'bullmq'
 import { expect } from 'chai'
 import express from 'express'
 import type { Browser } from 'playwright-core'
@@ -46,6 +48,15 @@ describe('The board', function () {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   }
+
+  it('opens its queues once, however often it is made (E151)', async () => {
+    await mill.board()
+    const queues = () => queryObjects(Queue, { format: 'count' })
+    const before = queues()
+    const boards = [await mill.board(), await mill.board({ writable: true })]
+    expect(queues()).to.be.at.most(before)
+    expect(boards[0]).not.to.equal(boards[1])
+  })
 
   /** A chat that waits for a decision, one that failed, and one that is answered, each run by a worker. */
   async function threeChats(): Promise<{ waiting: Chat; failed: Chat; done: Chat }> {
