@@ -1,6 +1,8 @@
 import type { BlobStore } from './store.ts'
 
 const rememberedBytes = 64 * 1024 * 1024
+/** What remembering a file takes beside its bytes, about: a million tiny ones are not for nothing. */
+const bytesBeside = 512
 
 /**
  * A store whose files are read once in a process, as far as memory is meant for that: each request of a chat carries all of its files. (E63)
@@ -10,8 +12,7 @@ export function rememberingStore(store: BlobStore, maxBytes = rememberedBytes): 
   let opened: ReturnType<typeof open> | undefined
   const open = async () => {
     const { LRUCache } = await import('lru-cache')
-    // An empty file has a size too, or the cache would refuse it.
-    const sizeCalculation = (bytes: Uint8Array) => bytes.byteLength + 1
+    const sizeCalculation = (bytes: Uint8Array) => bytes.byteLength + bytesBeside
     return new LRUCache<string, Uint8Array>({ maxSize: maxBytes, sizeCalculation })
   }
   const remembered = () => {

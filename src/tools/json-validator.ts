@@ -18,7 +18,20 @@ const OPTIONS = {
 } as const
 
 type Dialect = 'draft-07' | '2019-09' | '2020-12'
-const instances = new Map<Dialect, Ajv>()
+
+/** A compiler, and how many schemas it has compiled. */
+interface Compiler {
+  readonly ajv: Ajv
+  compiled: number
+}
+
+const compilers = new Map<Dialect, Compiler>()
+
+/**
+ * A compiler keeps all that it made, removed or not, so it is replaced after so many schemas: an application may bring a schema with each
+ * message. Making one takes about as long as compiling a few schemas.
+ */
+const SCHEMAS_A_COMPILER = 50
 
 /**
  * Compiles a JSON Schema.
@@ -27,7 +40,7 @@ const instances = new Map<Dialect, Ajv>()
  * @throws whatever the compiler throws for a schema that is wrong.
  */
 export function compileSchema(schema: JsonObject, dialect: unknown): ValidateFunction {
-  const ajv = instance(dialectOf(dialect))
+  const ajv = compilerOf(dialectOf(dialect))
   const validate = ajv.compile(schema)
   ajv.removeSchema(schema)
   return validate
@@ -69,13 +82,21 @@ function dialectOf(dialect: unknown): Dialect {
   throw new ArgumentError(`$schema ${JSON.stringify(dialect)} is not known: use draft-07, 2019-09 or 2020-12`)
 }
 
-function instance(dialect: Dialect): Ajv {
-  const existing = instances.get(dialect)
-  if (existing !== undefined) return existing
+function compilerOf(dialect: Dialect): Ajv {
+  const existing = compilers.get(dialect)
+  const compiler =
+    existing !== undefined && existing.compiled < SCHEMAS_A_COMPILER
+      ? existing
+      : { ajv: withFormats(dialect), compiled: 0 }
+  compilers.set(dialect, compiler)
+  compiler.compiled++
+  return compiler.ajv
+}
+
+function withFormats(dialect: Dialect): Ajv {
   const made = newAjv(dialect)
   const formats: typeof import('ajv-formats') = load('ajv-formats')
   formats.default(made)
-  instances.set(dialect, made)
   return made
 }
 
