@@ -23,9 +23,11 @@ export async function readInbox(
 ): Promise<InboxRow[]> {
   const { owner, before, limit } = options
   const { dialect, tables } = db
+  // Hidden from the planner: SQLite would look at every call without a result, rather than at the page.
+  const isOpen = "COALESCE(t.result_id, '') = ''"
   const rows = await db.read(
     `SELECT ${selectList(toolCallColumns, 't')}, ${selectList(chatColumns, 'c', 'chat_')} FROM ${tables.toolCalls} t ` +
-      `JOIN ${tables.chats} c ON c.id = t.chat_id WHERE t.approval = 'pending' AND t.result_id IS NULL AND t.asked_at IS NOT NULL` +
+      `JOIN ${tables.chats} c ON c.id = t.chat_id WHERE t.approval = 'pending' AND ${isOpen} AND t.asked_at IS NOT NULL` +
       (owner === null ? '' : ' AND c.owner = $owner') +
       (before === null ? '' : ' AND (t.asked_at < $at OR (t.asked_at = $at AND t.id < $id))') +
       ` ORDER BY t.asked_at DESC, t.id DESC LIMIT ${Math.trunc(limit)}`,

@@ -79,16 +79,33 @@ export async function failUntaken(db: Database, chatId: string, failure: Failure
 }
 
 /**
+ * SQL for the chats of these agents. It hides the column from the planner: an agent may have all chats there are, and very few of them are
+ * what is looked for.
+ */
+function ofAgents(agents: readonly string[]): {
+  readonly sql: string
+  readonly bind: Readonly<Record<string, string>>
+} {
+  return {
+    sql: `COALESCE(agent, '') IN (${agents.map((_, at) => `$agent${at}`).join(', ')})`,
+    bind: Object.fromEntries(agents.map((name, at) => [`agent${at}`, name])),
+  }
+}
+
+/** SQL for a chat that was put off so many times or more. SQLite takes a range with two ends for a small one, and its index first. */
+const putOffAtLeast = (times: number) => `put_off BETWEEN ${times} AND 2147483647`
+
+/**
  * Wants again, now, every chat of these agents that was put off or failed for want of a worker that has them. Returns how
  * many there were.
  */
 export async function liftPutOff(db: Database, agents: readonly string[], code: string): Promise<number> {
   if (agents.length === 0) return 0
+  const { sql, bind } = ofAgents(agents)
   return db.write(
-    `UPDATE ${db.tables.chats} SET failure = NULL, put_off = 0, ${wantNow(db)}, updated_at = ${db.dialect.now} ` +
-      `WHERE agent IN (${agents.map((_, at) => `$agent${at}`).join(', ')}) AND ` +
-      `(put_off > 0 OR (failure IS NOT NULL AND ${db.dialect.jsonText('failure', '$.code')} = $code))`,
-    { code, ...Object.fromEntries(agents.map((name, at) => [`agent${at}`, name])) },
+    `UPDATE ${db.tables.chats} SET failure = NULL, put_off = 0, ${wantNow(db)}, updated_at = ${db.dialect.now} WHERE ${sql} ` +
+      `AND (${putOffAtLeast(1)} OR (has_failed = 1 AND ${db.dialect.jsonText('failure', '$.code')} = $code))`,
+    { code, ...bind },
   )
 }
 
@@ -98,9 +115,9 @@ export async function liftPutOff(db: Database, agents: readonly string[], code: 
  */
 export async function keepPutOffShort(db: Database, agents: readonly string[]): Promise<number> {
   if (agents.length === 0) return 0
+  const { sql, bind } = ofAgents(agents)
   return db.write(
-    `UPDATE ${db.tables.chats} SET put_off = 1 WHERE wanted_at > ${db.dialect.now} AND put_off > 1 ` +
-      `AND agent IN (${agents.map((_, at) => `$agent${at}`).join(', ')})`,
-    Object.fromEntries(agents.map((name, at) => [`agent${at}`, name])),
+    `UPDATE ${db.tables.chats} SET put_off = 1 WHERE wanted_at > ${db.dialect.now} AND ${putOffAtLeast(2)} AND ${sql}`,
+    bind,
   )
 }
