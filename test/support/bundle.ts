@@ -38,6 +38,9 @@ const programs = [
   'config/embedded/redis-child.ts',
   'test/chat/apps/dies-before-commit.ts',
   'test/models/apps/migrate.ts',
+  'test/leaks/programs/leak-traffic.ts',
+  'test/leaks/programs/leak-cycles.ts',
+  'test/leaks/programs/leak-idle.ts',
 ]
 
 /** What modules that were written for `require` expect to find. */
