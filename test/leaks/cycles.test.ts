@@ -17,7 +17,7 @@ interface Cycles {
 const times = process.env.THREADMILL_FULL === '1' ? 50 : 12
 
 onEachDatabase('What is opened and closed again many times in one process', (kind) => {
-  const bench = useBench(kind)
+  const bench = useBench(kind, { claimTtlMs: 30_000 })
   const programs = usePrograms()
 
   it('leaves nothing open and nothing in memory: connections, pools, probes, schemas, viewers (E151)', async () => {

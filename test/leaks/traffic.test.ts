@@ -30,7 +30,7 @@ const keptJobs = 3 * (1_000 + 5_000)
 const streamLifeMs = 3_600_000
 
 onEachDatabase('An hour of traffic in one process', (kind) => {
-  const bench = useBench(kind)
+  const bench = useBench(kind, { claimTtlMs: 30_000 })
   const programs = usePrograms()
   let dataDir = ''
   before(async () => {

@@ -34,20 +34,20 @@ export async function until(chat: Chat, types: readonly EventType[], act: () => 
 const ends = ['run.finished', 'run.failed', 'run.cancelled', 'run.waiting'] as const
 
 /** Asks, and waits until a worker's run ends; resolves to how. */
-export async function answered(shop: Shop, chat: Chat, question: string): Promise<EventType> {
-  const { type } = await until(chat, ends, () => chat.askLater(question, { enqueue: true }))
+export async function answered(shop: Shop, chat: Chat, question: string): Promise<ChatEvent> {
+  const end = await until(chat, ends, () => chat.askLater(question, { enqueue: true }))
   shop.turn()
-  return type
+  return end
 }
 
 /** Does something with a chat, and waits until the run that comes of it ends. */
-export async function afterwards(shop: Shop, chat: Chat, act: () => Promise<unknown>): Promise<EventType> {
-  const { type } = await until(chat, ends, act)
+export async function afterwards(shop: Shop, chat: Chat, act: () => Promise<unknown>): Promise<ChatEvent> {
+  const end = await until(chat, ends, act)
   shop.turn()
-  return type
+  return end
 }
 
 /** Throws unless it is what was expected: traffic that goes another way than it should would measure something else. */
-export function expectEnd(is: EventType, expected: EventType, what: string): void {
-  if (is !== expected) throw new Error(`${what}: ${is} instead of ${expected}`)
+export function expectEnd(is: ChatEvent, expected: EventType, what: string): void {
+  if (is.type !== expected) throw new Error(`${what}: ${JSON.stringify(is)} instead of ${expected}`)
 }
