@@ -25,8 +25,11 @@ export interface TakeOptions extends ClaimKey {
   readonly onSent?: () => void
 }
 
-/** The only fence there is: the claim is this one and has not lapsed, by the database's clock. */
-const live = (db: Database) => `claimed_by = $claimId AND claimed_until > ${db.dialect.now}`
+/**
+ * The only fence there is: the claim is this one and has not lapsed, by the database's clock. A claim that lapses while the statement
+ * waits for the row has lapsed: whoever had the row meanwhile may have written to a chat that nobody held.
+ */
+const live = (db: Database) => `claimed_by = $claimId AND claimed_until > ${db.dialect.nowAtRow}`
 const unclaimed = (db: Database) => `(claimed_until IS NULL OR claimed_until <= ${db.dialect.now})`
 
 /** A wish for now: the earliest due time wins. Assigned before `wanted_seq` in every statement. */

@@ -5,6 +5,8 @@ export interface Dialect {
   readonly name: 'mysql' | 'sqlite'
   /** The database's clock, to the millisecond, in UTC. */
   readonly now: string
+  /** The same at the moment at which a row is looked at: where a statement waits for a row's lock, `now` is the time before that wait. */
+  readonly nowAtRow: string
   /** The database's clock plus a bound number of ms. */
   nowPlus(bind: string): string
   /** A time as it is bound to a statement. */
@@ -24,6 +26,7 @@ export interface Dialect {
 const mysql: Dialect = {
   name: 'mysql',
   now: 'NOW(3)',
+  nowAtRow: 'SYSDATE(3)',
   nowPlus: (bind) => `NOW(3) + INTERVAL (${bind} * 1000) MICROSECOND`,
   time: (value) => value.toISOString().slice(0, 23).replace('T', ' '),
   readTime: (value) => value as Date,
@@ -34,9 +37,13 @@ const mysql: Dialect = {
   unlessTaken: ' ON DUPLICATE KEY UPDATE id = id',
 }
 
+const sqliteNow = "strftime('%Y-%m-%d %H:%M:%f +00:00', 'now')"
+
 const sqlite: Dialect = {
   name: 'sqlite',
-  now: "strftime('%Y-%m-%d %H:%M:%f +00:00', 'now')",
+  now: sqliteNow,
+  // Its statements wait before they begin.
+  nowAtRow: sqliteNow,
   nowPlus: (bind) => `strftime('%Y-%m-%d %H:%M:%f +00:00', 'now', (${bind} / 1000.0) || ' seconds')`,
   time: (value) => `${value.toISOString().slice(0, 23).replace('T', ' ')} +00:00`,
   readTime: (value) => new Date(value as string),

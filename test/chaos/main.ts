@@ -71,6 +71,9 @@ async function run(): Promise<void> {
       workers: part === 'sqlite' ? Math.min(workers, 3) : workers,
     })
     const violations = [...result.violations, ...violationsOf(result.evidence)]
+    for (const { row } of result.evidence.chats) {
+      if (row.failure !== null) say(`${part}: chat ${row.id} failed, ${row.failure.code}: ${row.failure.message}`)
+    }
     summaries.push(summaryOf(result, violations))
     if (violations.length === 0) continue
     say(`\n${part}: ${violations.length} violations`)

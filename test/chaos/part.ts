@@ -174,7 +174,7 @@ async function play(options: PartOptions, parts: Parts): Promise<PartResult> {
     ...restless.map(
       (chatId): Violation => ({ rule: 'message', chatId, what: `It is not at rest after ${restWithinMs} ms.` }),
     ),
-    ...watch.violations.map((what): Violation => ({ rule: 'claim', chatId: /\S+-\S+/.exec(what)?.[0] ?? null, what })),
+    ...watch.violations,
     ...fleet.broken.map((what): Violation => ({ rule: 'process', chatId: null, what })),
   ]
   return { evidence, model, tally, violations }

@@ -104,7 +104,8 @@ export class People {
     } else if (way < 0.8) await this.#queue(chat, random() < 0.5)
     else {
       await this.#say(chat, null, (text) => chat.askLater(text))
-      while (!this.#isOver && (await this.want(chat.id)) !== 'accepted') await wait(tickMs)
+      // Also when all is over: nobody else would want it.
+      while ((await this.want(chat.id)) !== 'accepted') await wait(tickMs)
     }
   }
 

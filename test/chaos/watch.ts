@@ -1,4 +1,5 @@
 import type { Database } from '../../models/database.ts'
+import type { Violation } from './evidence.ts'
 
 /** A chat as its row says. */
 export interface Sight {
@@ -8,6 +9,8 @@ export interface Sight {
   readonly claimedBy: string | null
   /** By the database's clock. */
   readonly isLive: boolean
+  /** Until when it is claimed, and when that was looked up, by the database's clock. */
+  readonly until: string
   readonly token: number
   readonly wanted: 'no' | 'now' | 'later'
   readonly parked: boolean
@@ -31,11 +34,11 @@ const most = 150
 /** Looks at the rows of chats again and again, over a connection that no fault is about. */
 export class Watch {
   /** What must never be seen of a claim. */
-  readonly violations: string[] = []
+  readonly violations: Violation[] = []
   readonly silences: Silence[] = []
   readonly #db: Database
-  /** Claims that were seen to have lapsed, by chat and token. */
-  readonly #lapsed = new Set<string>()
+  /** Claims that were seen to have lapsed, by chat and token, and how that was seen. */
+  readonly #lapsed = new Map<string, string>()
   /** Who held each claim. */
   readonly #holders = new Map<string, string>()
 
@@ -66,7 +69,7 @@ export class Watch {
     const ids = Object.fromEntries(chatIds.map((id, nth) => [`id${nth}`, id]))
     const later = `CASE WHEN c.wanted_at > ${dialect.now} THEN 2 ELSE 1 END`
     const chats = await read(
-      'SELECT c.id AS id, c.claimed_by AS claimedBy, c.claim_token AS token, c.parked AS parked, ' +
+      `SELECT c.id AS id, c.claimed_by AS claimedBy, c.claimed_until AS claimedUntil, ${dialect.now} AS databaseNow, c.claim_token AS token, c.parked AS parked, ` +
         `CASE WHEN c.claimed_until > ${dialect.now} THEN 1 ELSE 0 END AS live, CASE WHEN c.failure IS NULL THEN 0 ELSE 1 END AS failed, ` +
         `CASE WHEN c.wanted_at IS NULL THEN 0 ELSE ${later} END AS wanted, ` +
         `(SELECT COUNT(*) FROM ${tables.queuedMessages} q WHERE q.chat_id = c.id) AS queued ` +
@@ -77,11 +80,13 @@ export class Watch {
       `SELECT id, chat_id AS chatId FROM ${tables.toolCalls} WHERE approval = 'pending' AND result_id IS NULL AND chat_id IN (${among})`,
       ids,
     )
+    const timeOf = (value: unknown) => dialect.readTime(value).toISOString().slice(11, 23)
     return chats.map((raw) => ({
       id: String(raw.id),
       at,
       claimedBy: raw.claimedBy === null ? null : String(raw.claimedBy),
       isLive: Number(raw.live) === 1,
+      until: raw.claimedUntil === null ? '' : `${timeOf(raw.claimedUntil)} at ${timeOf(raw.databaseNow)}`,
       token: Number(raw.token),
       wanted: (['no', 'now', 'later'] as const)[Number(raw.wanted)] ?? 'no',
       parked: Number(raw.parked) === 1,
@@ -91,15 +96,16 @@ export class Watch {
     }))
   }
 
-  #check({ id, claimedBy, isLive, token }: Sight): void {
+  #check({ id, claimedBy, isLive, token, until }: Sight): void {
     if (claimedBy === null) return
     const claim = `${id}:${token}`
+    const violate = (what: string) => this.violations.push({ rule: 'claim', chatId: id, what })
     const holder = this.#holders.get(claim)
     this.#holders.set(claim, claimedBy)
-    if (holder !== undefined && holder !== claimedBy) {
-      this.violations.push(`Chat ${id}: two processes have held it by claim ${token}.`)
-    }
-    if (!isLive) this.#lapsed.add(claim)
-    else if (this.#lapsed.delete(claim)) this.violations.push(`Chat ${id}: claim ${token} had lapsed, and was revived.`)
+    if (holder !== undefined && holder !== claimedBy) violate(`Two processes have held it by claim ${token}.`)
+    const lapsed = this.#lapsed.get(claim)
+    if (!isLive) this.#lapsed.set(claim, until)
+    else if (lapsed !== undefined) violate(`Claim ${token} was revived: it ended ${lapsed}, and was to end ${until}.`)
+    if (isLive) this.#lapsed.delete(claim)
   }
 }

@@ -143,6 +143,26 @@ onEachDatabase('The statements of a claim', (kind) => {
       expect((await row()).chat.claimedBy).to.equal('slow')
     })
 
+    it('refuses a claim that lapsed while the statement waited for the row, and so do renewal and release (R11)', async () => {
+      const key = { chatId: chat.id, claimId: 'waiting' }
+      const renewing = insidesOf(await bench.connect()).db
+      await take(db, 'waiting', { ttlMs: 1_000 })
+      let written: Promise<unknown>[] = []
+      await other.transaction(async (transaction) => {
+        await lookAtChat(other, chat.id, transaction)
+        written = [
+          errorFrom(() => proves(db, 'waiting')),
+          renewChatClaim(renewing, key, ttlMs),
+          release(renewing, 'waiting'),
+        ]
+        await untilLapsed()
+      })
+      const [proof, ...others] = await Promise.all(written)
+      expect(proof).to.be.instanceOf(ClaimLostError)
+      expect(others).to.eql([false, false])
+      expect((await row()).claimed).to.equal(false)
+    })
+
     it('refuses one whose chat was taken over, and one that gave it back', async () => {
       await take(db, 'frozen', { ttlMs: 50 })
       await untilLapsed()
