@@ -55,7 +55,7 @@ export class Watch {
       if (sights === null || Date.now() - from > slowMs) this.silences.push({ from, to: Date.now() })
       if (sights === null) return null
       for (const sight of sights) {
-        this.#check(sight)
+        await this.#check(sight)
         seen.set(sight.id, sight)
       }
     }
@@ -96,7 +96,8 @@ export class Watch {
     }))
   }
 
-  #check({ id, claimedBy, isLive, token, until }: Sight): void {
+  async #check(sight: Sight): Promise<void> {
+    const { id, claimedBy, isLive, token, until } = sight
     if (claimedBy === null) return
     const claim = `${id}:${token}`
     const violate = (what: string) => this.violations.push({ rule: 'claim', chatId: id, what })
@@ -104,8 +105,18 @@ export class Watch {
     this.#holders.set(claim, claimedBy)
     if (holder !== undefined && holder !== claimedBy) violate(`Two processes have held it by claim ${token}.`)
     const lapsed = this.#lapsed.get(claim)
-    if (!isLive) this.#lapsed.set(claim, until)
-    else if (lapsed !== undefined) violate(`Claim ${token} was revived: it ended ${lapsed}, and was to end ${until}.`)
+    if (!isLive && lapsed === undefined && (await this.#hasLapsed(sight))) this.#lapsed.set(claim, until)
+    if (isLive && lapsed !== undefined)
+      violate(`Claim ${token} was revived: it ended ${lapsed}, and was to end ${until}.`)
     if (isLive) this.#lapsed.delete(claim)
+  }
+
+  /** Asks again by the lock of the row: a renewal that was in time may not be committed yet. False too while somebody else has it. */
+  async #hasLapsed({ id, token }: Sight): Promise<boolean> {
+    const { dialect, tables, sequelize, read } = this.#db
+    const lock = dialect.forUpdate === '' ? '' : `${dialect.forUpdate} NOWAIT`
+    const sql = `SELECT claim_token AS token, CASE WHEN claimed_until <= ${dialect.now} THEN 1 ELSE 0 END AS lapsed FROM ${tables.chats} WHERE id = $id${lock}`
+    const [row] = await sequelize.transaction((transaction) => read(sql, { id }, transaction)).catch(() => [])
+    return row !== undefined && Number(row.token) === token && Number(row.lapsed) === 1
   }
 }
