@@ -42,6 +42,9 @@ describe('The threadmill program', function () {
     ['chats and all that failed', ['retry', 'x', '--all-failed']],
     ['a code without all that failed', ['retry', 'x', '--code', 'y']],
     ['the exit code of all chats', ['status', '--exit-code']],
+    ['a time without a unit', ['health', '--timeout', '10']],
+    ['no time at all', ['health', '--timeout', '0s']],
+    ['a queue that there is not', ['health', '--queue', 'slow']],
   ] as const) {
     it(`exits with 2 and says why for ${what}`, async () => {
       const { code, out, err } = await runCli(argv)

@@ -27,6 +27,22 @@ describe('What ends a worker', () => {
     })
   }
 
+  it('is a worker that is stuck, unless something else was first, and a signal can still end it at once (E132)', async () => {
+    const { source, exits, leaving } = hear()
+    leaving.stuck('complete')
+    leaving.stuck('compact')
+    expect(await leaving.reason).to.deep.equal({ kind: 'stuck', queue: 'complete' })
+    await until('the signal counts', () => {
+      source.emit('SIGTERM')
+      return exits.length > 0
+    })
+    expect(exits).to.deep.equal([143])
+    const later = hear()
+    later.source.emit('SIGTERM')
+    later.leaving.stuck('complete')
+    expect(await later.leaving.reason).to.deep.equal({ kind: 'signal', signal: 'SIGTERM' })
+  })
+
   it('is at once with a second signal, but not when one arrives twice in the same moment', async () => {
     const { source, exits } = hear()
     source.emit('SIGINT')
