@@ -65,8 +65,13 @@ describe('A worker that is alive and takes nothing', function () {
       return [response.status, checks.workers]
     }
     await answer(application)
-    // A key that is named where a worker asks for a job, and nowhere else.
+    const keys = new Redis(bench.redis.url)
+    closers.push(async () => keys.disconnect())
+    await until('its job has ended', async () => (await keys.llen('threadmill:complete:active')) === 0)
+    // A key that is named where a worker asks for a job, or ends one.
     proxy.swallow('complete:limiter')
+    const waiting = await application.chats.create()
+    await waiting.askLater('ping', { enqueue: true })
     await until('it is made anew', () => pool.state === 'renewed', 30_000)
     expect(await ask('/ready')).to.deep.equal([503, 'renewed'])
     expect(await ask('/live')).to.deep.equal([200, 'ok'])
@@ -77,7 +82,7 @@ describe('A worker that is alive and takes nothing', function () {
     const env = environmentOf(bench.options())
     expect(await runCli(['health', '--timeout', '300ms'], { env })).to.include({ code: 4, err: '' })
     proxy.passOn()
-    await answer(application)
+    await until('the chat is answered that waited', () => waiting.isComplete(), answeredWithinMs)
     await until('it is well', () => pool.state === 'running')
     expect(types().at(-1)).to.equal('worker.recovered')
     expect(types().filter((type) => type === 'worker.stuck')).to.have.length(1)
