@@ -92,6 +92,26 @@ onEachDatabase('A tool at work', (kind) => {
     expect(first.idempotencyKey).to.equal((await lastCall(chat)).id)
   })
 
+  it('holds its process up no longer than the grace, also when it goes on after a stop (E165)', async () => {
+    const begun = deferred<AbortSignal>()
+    const deaf = recording('wait', [], {}, ({ signal }) => {
+      begun.resolve(signal)
+      return new Promise(() => {})
+    })
+    const { id, agent, chat, pool, watching } = await working([deaf], { shutdownGraceMs: 50 })
+    const signal = await begun.promise
+    await chat.cancel()
+    await until('the stop', () => signal.aborted)
+    await pool.close()
+    expect((await lastCall(chat)).resultId).to.equal(null)
+    expect((await chatRow(watching, chat)).claimedBy).to.equal(null)
+
+    const next = await bench.connect({ agents: [agent] })
+    await next.startWorkers().ready()
+    await until('another process carries the stop out', async () => (await lastCall(chat)).resultId !== null)
+    expect((await resultsById(chat))[id]?.outcome).to.equal('interrupted')
+  })
+
   it('has the grace to end: then its result is stored before the process ends (S13)', async () => {
     const begun = deferred<void>()
     const end = deferred<string>()

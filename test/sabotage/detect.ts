@@ -2,37 +2,55 @@ import { spawn } from 'node:child_process'
 
 /** What a detector came to. */
 export interface Found {
-  /** Seeds that were played, the last of them the one that went wrong; null = it found nothing. */
-  readonly after: number | null
+  /** How much it took, as people read it; null = it found nothing. */
+  readonly after: string | null
   readonly ms: number
   /** The first thing that was wrong, in a line. */
   readonly violation: string
 }
 
-/** Longest time of one detector, in ms. */
+/** Plays what is in a folder. @throws {Error} when the detector itself fails. */
+export type Detector = (folder: string, seed: number) => Promise<Found>
+
+/** Longest time of the simulator, in ms; that of the chaos run beyond its minutes. */
 const limitMs = 300_000
 
-/**
- * Plays seeds from `first` on, with the real statements of that folder on SQLite.
- * @throws {Error} when the simulator itself fails.
- */
-export async function simulated(folder: string, first: number, seeds: number): Promise<Found> {
-  const begun = performance.now()
-  const flags = ['--rows', 'sqlite', '--no-shrink', '--seed', String(first), '--seeds', String(seeds)]
-  const { code, output } = await ran(folder, ['test/simulation/main.ts', ...flags])
-  const ms = performance.now() - begun
-  const [, seed, violation = ''] = /^seed (\d+): (.*)$/m.exec(output) ?? []
-  if (seed !== undefined) return { after: Number(seed) - first + 1, ms, violation }
-  if (code !== 0) throw new Error(`the simulator fails:\n${output}`)
+/** Plays so many seeds, with the real statements of `models/` on SQLite. */
+export function simulator(seeds: number): Detector {
+  return async (folder, first) => {
+    const flags = ['--rows', 'sqlite', '--no-shrink', '--seed', String(first), '--seeds', String(seeds)]
+    const { output, ms } = await ran(folder, ['test/simulation/main.ts', ...flags], limitMs)
+    const [, seed, violation = ''] = /^seed (\d+): (.*)$/m.exec(output) ?? []
+    if (seed !== undefined) return { after: String(Number(seed) - first + 1), ms, violation }
+    return nothing(output, ms, /nothing went wrong that must not/)
+  }
+}
+
+/** Lets real processes and servers die for so many minutes. */
+export function chaos(minutes: number): Detector {
+  return async (folder, seed) => {
+    const flags = ['--minutes', String(minutes), '--seed', String(seed)]
+    const { output, ms } = await ran(folder, ['test/chaos/main.ts', ...flags], minutes * 60_000 + limitMs)
+    const [, violations] = /^(\d+) violations in /m.exec(output) ?? []
+    const [, violation = ''] = /^- (.*)$/m.exec(output) ?? []
+    if (violations !== undefined) return { after: violations, ms, violation }
+    return nothing(output, ms, /^Nothing was lost|^Too few/m)
+  }
+}
+
+function nothing(output: string, ms: number, atItsEnd: RegExp): Found {
+  if (!atItsEnd.test(output)) throw new Error(`The detector fails, or takes too long:\n${output}`)
   return { after: null, ms, violation: '' }
 }
 
-function ran(
+async function ran(
   folder: string,
   args: readonly string[],
-): Promise<{ readonly code: number | null; readonly output: string }> {
+  timeout: number,
+): Promise<{ readonly output: string; readonly ms: number }> {
+  const begun = performance.now()
   const node = ['--conditions=threadmill-source', '--import', 'tsx', ...args]
-  const child = spawn(process.execPath, node, { cwd: folder, timeout: limitMs, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, node, { cwd: folder, timeout, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   const keep = (chunk: Buffer) => {
     output += chunk.toString()
@@ -41,6 +59,6 @@ function ran(
   child.stderr.on('data', keep)
   return new Promise((resolve, reject) => {
     child.once('error', reject)
-    child.once('close', (code) => resolve({ code, output }))
+    child.once('close', () => resolve({ output, ms: performance.now() - begun }))
   })
 }
