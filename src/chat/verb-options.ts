@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { ArgumentError } from '../errors.ts'
 import type { ProbeOptions } from '../observability/probe.ts'
 import type { WorkerCounts } from '../threadmill.ts'
+import { LONGEST_WAIT_MS } from '../tools/definition.ts'
 import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 import type { ApproveOptions, DecideOptions, DeciderOptions } from './chat-decisions.ts'
 import type { EditOptions, RegenerateOptions } from './chat-edits.ts'
@@ -16,8 +17,6 @@ const later = z.unknown().optional()
 const json = later.refine((value) => value === undefined || isStorable(value), {
   error: `must be JSON of ${TEXT_LIMIT_BYTES} bytes at most`,
 })
-/** Redis counts no further with the times of delayed jobs. */
-const DELAY_LIMIT_MS = 10 * 365 * 86_400_000
 /** BullMQ's. */
 const PRIORITY_LIMIT = 2_097_152
 
@@ -56,7 +55,7 @@ const shapes = {
     delayMs: z
       .number('must be a number of ms')
       .min(0, 'must be 0 or more')
-      .max(DELAY_LIMIT_MS, 'must be ten years at most')
+      .max(LONGEST_WAIT_MS, 'must be ten years at most')
       .optional(),
     priority: z.int('must be a whole number').min(0, 'must be 0 or more').max(PRIORITY_LIMIT).optional(),
     transaction: later,

@@ -2,10 +2,12 @@ import * as z from 'zod'
 import type { JsonObject } from '../../models/rows.ts'
 import type { Agent } from './agent.ts'
 import { defineTool, type ToolDefinition } from './define-tool.ts'
+import { checkDefinition, definitionLabel, waitMs } from './definition.ts'
 import type { ArgumentsOf, ToolParameters } from './parameters.ts'
 import type { StandardSchema } from './standard-schema.ts'
 import type { Tool, ToolContext } from './tool.ts'
 
+const limits = z.object({ expiresMs: waitMs.optional() })
 const question = z.object({ message: z.string().describe('What it is to do, with all that it needs to know.') })
 
 /** What a model passes to an agent unless that says otherwise. */
@@ -30,7 +32,7 @@ export interface AgentToolOptions<S extends ToolParameters = StandardSchema<Agen
   readonly message?: ((args: ArgumentsOf<S>) => string) | undefined
   /** What the agent's instructions are made with. Default: nothing. */
   readonly inputs?: ((args: ArgumentsOf<S>, chat: ToolContext['chat']) => JsonObject) | undefined
-  /** How long it may take, in ms. Default: for ever. */
+  /** How long it may take, in ms; ten years at most. Default: for ever. */
   readonly expiresMs?: number | undefined
 }
 
@@ -44,6 +46,7 @@ export function agentTool<S extends ToolParameters = StandardSchema<AgentQuestio
   options: AgentToolOptions<S>,
 ): Tool {
   const { name = nameOf(agent), parameters, message, inputs, expiresMs, ...common } = options
+  checkDefinition(limits, { expiresMs }, definitionLabel('Tool', { name }))
   return defineTool({
     ...common,
     name,

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Agent } from './agent.ts'
-import { checkDefinition, definitionLabel, LONGEST_TIMEOUT_MS } from './definition.ts'
+import { checkDefinition, definitionLabel, LONGEST_TIMEOUT_MS, waitMs } from './definition.ts'
 import { type ArgumentsOf, parametersOf, type ToolParameters } from './parameters.ts'
 import type { ApprovalResolver, CancelContext, OnInterrupted, PendingTask, Tool, ToolContext } from './tool.ts'
 
@@ -36,7 +36,7 @@ export interface ToolDefinition<S extends ToolParameters> {
   resume?(task: PendingTask, context: ToolContext): unknown
   /** Ends a task whose turn was cancelled. At most a minute; what it throws is logged. (S66) */
   cancelTask?(task: PendingTask, context: CancelContext): unknown
-  /** How long a decision about a call is waited for, in ms. Default: for ever. */
+  /** How long a decision about a call is waited for, in ms; ten years at most. Default: for ever. */
   readonly approvalExpiresMs?: number | undefined
   /** What becomes of a call then: it is denied (default), or runs. */
   readonly onExpired?: 'deny' | 'approve' | undefined
@@ -81,7 +81,7 @@ const definitionSchema = z.strictObject(
       .default('retry'),
     resume: z.custom(isFunction, 'must be a function').optional(),
     cancelTask: z.custom(isFunction, 'must be a function').optional(),
-    approvalExpiresMs: z.int('must be a whole number of ms').min(1, 'must be at least 1 ms').optional(),
+    approvalExpiresMs: waitMs.optional(),
     onExpired: z.enum(['deny', 'approve'], 'must be "deny" or "approve"').default('deny'),
     agents: z
       .array(z.custom<Agent>(isAgent, 'must be made by defineAgent'), { error: 'must be an array of agents' })

@@ -1,9 +1,18 @@
-import type { z } from 'zod'
+import * as z from 'zod'
 import { ArgumentError } from '../errors.ts'
 import { pathText, type Segment } from './argument-path.ts'
 
 /** The longest delay that a timer of Node keeps; a longer one would fire at once. */
 export const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
+
+/** The longest wait that a row keeps, in ms: no database counts beyond the year 9999, nor Redis with the times of delayed jobs. */
+export const LONGEST_WAIT_MS = 10 * 365 * 86_400_000
+
+/** A wait that rows keep, however long this process lives. */
+export const waitMs = z
+  .int('must be a whole number of ms')
+  .min(1, 'must be at least 1 ms')
+  .max(LONGEST_WAIT_MS, 'must be ten years at most')
 
 /**
  * Checks what a `define...` function was passed and returns it with defaults filled in.

@@ -3,6 +3,7 @@ import type { ChatRow, JsonObject, ToolCallRow } from '../../models/rows.ts'
 import { pauseOf } from '../../models/waiting.ts'
 import { ArgumentError, ConfigurationError } from '../errors.ts'
 import type { Agent } from './agent.ts'
+import { waitMs } from './definition.ts'
 import { checkInputs, storedInstructions } from './instructions.ts'
 import { later, Pause, parsed } from './pausing.ts'
 import { jsonObject } from './settings.ts'
@@ -31,7 +32,7 @@ const delegateSchema = z.strictObject({
   agent: agentOrName,
   message: z.string().min(1).refine(isWithinLimit, `at most ${TEXT_LIMIT_BYTES} bytes`),
   inputs: jsonObject.nullish(),
-  expiresMs: z.int().min(1).optional(),
+  expiresMs: waitMs.optional(),
 })
 
 const transferSchema = z.strictObject({

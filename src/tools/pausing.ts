@@ -4,6 +4,7 @@ import { whyUnstorable } from '../../models/storable.ts'
 import type { NewSubChat } from '../../models/sub-chats.ts'
 import { type InputField, type PauseState, pauseOf, type RequestState, type TaskState } from '../../models/waiting.ts'
 import { ArgumentError, ConfigurationError, InputDeclinedError } from '../errors.ts'
+import { waitMs } from './definition.ts'
 import type { Delegated, QuestionOptions, Task, TaskOptions } from './tool.ts'
 
 /** How a tool leaves its call to wait: thrown by `ask`, returned by `task` and `delegate`. */
@@ -44,15 +45,15 @@ const askSchema = z.strictObject({
     .min(1)
     .refine((fields) => new Set(fields.map(({ name }) => name)).size === fields.length, 'two fields have one name'),
   key: word.optional(),
-  expiresMs: z.int().min(1).optional(),
+  expiresMs: waitMs.optional(),
   onExpired: z.enum(['decline', 'default']).optional(),
 })
 const taskSchema = z.strictObject({
   id: word,
   data: z.json().optional(),
-  pollMs: z.int().min(1),
+  pollMs: waitMs,
   message: z.string().optional(),
-  expiresMs: z.int().min(1).optional(),
+  expiresMs: waitMs.optional(),
 })
 
 /** What one execution of a call knows of its questions. */

@@ -87,7 +87,7 @@ export interface DelegateOptions {
   readonly message: string
   /** What its instructions are made with. Default: nothing. */
   readonly inputs?: JsonObject | null | undefined
-  /** How long it may take, in ms. Default: for ever. Then it is cancelled, and the model is told. */
+  /** How long it may take, in ms; ten years at most. Default: for ever. Then it is cancelled, and the model is told. */
   readonly expiresMs?: number | undefined
 }
 
@@ -105,7 +105,7 @@ export interface QuestionOptions {
   readonly fields: readonly InputField[]
   /** Which question of the call it is; default: its number. Give one where the order of questions may change. */
   readonly key?: string | undefined
-  /** How long an answer is waited for, in ms. Default: for ever. */
+  /** How long an answer is waited for, in ms; ten years at most. Default: for ever. */
   readonly expiresMs?: number | undefined
   /** What becomes of it then: declined (default), or answered with its defaults, where every field has one. */
   readonly onExpired?: 'decline' | 'default' | undefined
@@ -117,11 +117,11 @@ export interface TaskOptions {
   readonly id: string
   /** What `resume` wants to have again; JSON. */
   readonly data?: Json | undefined
-  /** How long to wait before looking again, in ms. */
+  /** How long to wait before looking again, in ms; ten years at most. */
   readonly pollMs: number
   /** How it stands, in words, for whoever watches. */
   readonly message?: string | undefined
-  /** How long it may take, in ms. Default: for ever. The model is told when it took longer. */
+  /** How long it may take, in ms; ten years at most. Default: for ever. The model is told when it took longer. */
   readonly expiresMs?: number | undefined
 }
 
