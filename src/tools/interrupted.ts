@@ -1,3 +1,4 @@
+import { effectiveArguments } from '../../models/arguments-hash.ts'
 import type { ToolCallRow } from '../../models/rows.ts'
 import { ConfigurationError } from '../errors.ts'
 import { type ToolTimers, withinLimits } from './limit.ts'
@@ -29,7 +30,13 @@ export async function decideInterrupted(
   const { chat, signal, claim, timers } = context
   const ending = await withinLimits(
     async (own) =>
-      onInterrupted({ toolCall: call, chat, idempotencyKey: call.id, signal: own, arguments: call.arguments }),
+      onInterrupted({
+        toolCall: call,
+        chat,
+        idempotencyKey: call.id,
+        signal: own,
+        arguments: effectiveArguments(call),
+      }),
     { signal, claim, timers, timeoutMs: tool.timeoutMs, chatId: call.chatId },
   )
   if (ending.kind === 'threw') throw ending.error

@@ -185,6 +185,7 @@ export type OnInterrupted =
   | 'ask'
   | ((
       context: Omit<ToolContext, 'progress' | 'attach' | 'ask' | 'task' | 'delegate' | 'transfer'> & {
+        /** What the call ran with: the model's, or what a person put in their place. (E42) */
         readonly arguments: JsonObject
       },
     ) => Promise<Reconciled> | Reconciled)

@@ -24,6 +24,13 @@ describe('decideInterrupted', () => {
     expect(await decide(tool('ask'))).to.deep.equal({ action: 'ask' })
   })
 
+  it('asks a function with the arguments that the call ran with, where a person edited them (E42)', async () => {
+    const edited = storedCall({ arguments: { order: 7 }, editedArguments: { order: 8 } })
+    const asked = tool((context) => ({ action: 'result', result: context.arguments }))
+    const decided = await decideInterrupted(asked, edited, { chat: CHAT, signal: new AbortController().signal })
+    expect(decided).to.deep.equal({ action: 'result', result: { order: 8 } })
+  })
+
   it('asks a function with the arguments and the key of the call', async () => {
     const decided = await decide(
       tool((context) => ({ action: 'result', result: [context.idempotencyKey, context.arguments, context.chat.id] })),
