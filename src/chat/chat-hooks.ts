@@ -1,5 +1,7 @@
+import type { Transaction } from 'sequelize'
 import type { AttachmentConverter } from '../attachments/convert.ts'
 import { ArgumentError } from '../errors.ts'
+import { errorFacts } from '../observability/error-facts.ts'
 import type { HookLists, HookName, Hooks } from '../tools/hooks.ts'
 import type { Chat } from './chat.ts'
 import { ChatHandle } from './chat-handle.ts'
@@ -90,6 +92,18 @@ export abstract class ChatHooks extends ChatHandle {
     ...given: Parameters<Hooks<this>[Name]>
   ): Promise<void> {
     for (const hook of this.#queueHooks(name)) await (hook as (...args: unknown[]) => unknown)(...given)
+  }
+
+  /**
+   * Calls hooks for what was done. What they throw comes out, unless that was part of a transaction: that one is committed, and whoever began
+   * it would take it for failed. (E179)
+   */
+  protected async told(transaction: Transaction | undefined, hook: HookName, call: () => Promise<void>): Promise<void> {
+    if (transaction === undefined) return call()
+    const { id, agent } = this
+    await call().catch((error: unknown) => {
+      this.deps.ports.observe({ type: 'hook.trouble', hook, chatId: id, agent, error: errorFacts(error) })
+    })
   }
 
   protected hasHooks(name: HookName): boolean {

@@ -1,3 +1,4 @@
+import type { Transaction } from 'sequelize'
 import { v7 as uuid } from 'uuid'
 import { chatNotFound } from '../../models/claims.ts'
 import { recordOf } from '../../models/index.ts'
@@ -51,8 +52,9 @@ export abstract class ChatPosts extends ChatRequests {
         return done
       }, join)
       await this.afterwards(join, async () => {
-        await this.#tellStaged(staged, messageIds)
+        this.#showStaged(staged, messageIds)
         if (staged.kind === 'queued' || enqueue === true) await this.deps.ports.bell.ring(this.id, 'complete')
+        await this.#tellStaged(staged, messageIds, join)
       })
       return this
     })
@@ -81,9 +83,10 @@ export abstract class ChatPosts extends ChatRequests {
         return { ...done, id: posting.message.id }
       }, join)
       await this.afterwards(join, async () => {
-        await this.#tellStaged(staged, messageIds)
+        this.#showStaged(staged, messageIds)
         const cancels = staged.kind === 'queued' && whileRunning === 'interrupt'
         if (wake || cancels) await this.deps.ports.bell.ring(this.id, 'complete')
+        await this.#tellStaged(staged, messageIds, join)
       })
       return receiptOfStaged(staged, staged.id)
     })
@@ -121,22 +124,35 @@ export abstract class ChatPosts extends ChatRequests {
     return { messageIds, staging: (pending) => ({ chatId: this.id, message, want, pending, toMessage }) }
   }
 
-  async #tellStaged(staged: Staged, messageIds: ReadonlyMap<string, string>): Promise<void> {
-    const { publish, models } = this.deps
+  /** Before anybody is woken: what a worker does with the message comes later. */
+  #showStaged(staged: Staged, messageIds: ReadonlyMap<string, string>): void {
+    const { publish } = this.deps
     if (staged.kind === 'queued') {
       const { id, content, steer } = staged.queued
       publish(this.id, { type: 'queued', queuedId: id, content, steer })
-      if (this.hasHooks('afterQueue'))
-        await this.callHooks('afterQueue', recordOf(models.QueuedMessage, staged.queued), this)
       return
     }
     for (const { id } of staged.drained) {
       publish(this.id, { type: 'dequeued', queuedId: id, messageId: messageIds.get(id) ?? '' })
     }
-    if (!this.hasHooks('afterDequeue')) return
-    for (const queued of staged.drained) {
-      const message = await models.Message.findByPk(messageIds.get(queued.id) ?? '', { useMaster: true })
-      if (message !== null) await this.callHooks('afterDequeue', message, recordOf(models.QueuedMessage, queued), this)
+  }
+
+  async #tellStaged(
+    staged: Staged,
+    messageIds: ReadonlyMap<string, string>,
+    join: Transaction | undefined,
+  ): Promise<void> {
+    const { QueuedMessage, Message } = this.deps.models
+    const queued = staged.kind === 'queued' ? [staged.queued] : staged.drained
+    const hook = staged.kind === 'queued' ? 'afterQueue' : 'afterDequeue'
+    if (!this.hasHooks(hook)) return
+    for (const one of queued) {
+      await this.told(join, hook, async () => {
+        const record = recordOf(QueuedMessage, one)
+        if (hook === 'afterQueue') return this.callHooks(hook, record, this)
+        const message = await Message.findByPk(messageIds.get(one.id) ?? '', { useMaster: true })
+        if (message !== null) await this.callHooks(hook, message, record, this)
+      })
     }
   }
 }

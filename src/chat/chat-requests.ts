@@ -56,7 +56,7 @@ export abstract class ChatRequests extends ChatDecisions {
     await this.afterwards(join, async () => {
       publish(this.id, { type: 'queued', queuedId: id, content, steer })
       if (wake) await ports.bell.ring(this.id, 'complete')
-      await this.callHooks('afterQueue', record, this)
+      await this.told(join, 'afterQueue', () => this.callHooks('afterQueue', record, this))
     })
     return record
   }

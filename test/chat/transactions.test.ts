@@ -4,7 +4,14 @@ import { fileURLToPath } from 'node:url'
 import { expect } from 'chai'
 import { Transaction } from 'sequelize'
 import { openDatabase } from '../../config/database.ts'
-import { ArgumentError, type Chat, type ChatEvent, ChatNotFoundError, type Threadmill } from '../../src/index.ts'
+import {
+  ArgumentError,
+  type Chat,
+  type ChatEvent,
+  ChatNotFoundError,
+  type Observation,
+  type Threadmill,
+} from '../../src/index.ts'
 import { text } from '../../src/testing/index.ts'
 import { allRows } from '../support/all-rows.ts'
 import { bundle } from '../support/bundle.ts'
@@ -79,6 +86,33 @@ onEachDatabase("A transaction of the application's", (kind) => {
     expect(await allRows(mill)).to.deep.equal(before)
     expect(told()).to.deep.equal([])
     expect(await rejectionOf(made.messages().then(() => made.isComplete()))).to.be.instanceOf(ChatNotFoundError)
+  })
+
+  it('is committed whatever a hook of the queue throws then, and the others are told all the same (E179)', async () => {
+    const troubles: Observation[] = []
+    const told = await bench.connect({ onObservation: (seen) => seen.type === 'hook.trouble' && troubles.push(seen) })
+    const [hooked, other] = [await told.chats.create(), await told.chats.create()]
+    hooked.afterQueue(() => {
+      throw new Error('out of order')
+    })
+    const events: string[] = []
+    const reader = other.events()
+    const watching = (async () => {
+      for await (const { type } of reader) events.push(type)
+    })()
+    await told.transaction(async (transaction) => {
+      await hooked.queue('one', { transaction })
+      await hooked.askLater('two', { transaction })
+      await other.queue('three', { transaction })
+    })
+    expect((await hooked.messages()).map(({ content }) => content)).to.deep.equal(['one', 'two'])
+    await until('viewers of the other chat are told', () => events.includes('queued'))
+    await reader.return()
+    await watching
+    expect(troubles.map((seen) => 'hook' in seen && [seen.hook, seen.chatId])).to.deep.equal([
+      ['afterQueue', hooked.id],
+    ])
+    expect(await rejectionOf(hooked.queue('four'))).to.have.property('message', 'out of order')
   })
 
   it('keeps settings pending until it is committed, and after a rollback', async () => {
