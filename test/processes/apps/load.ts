@@ -15,4 +15,7 @@ const work = defineTool({
 })
 
 /** Its workers die by the dozen, so a turn may be begun often before it is given up. */
-export const agents = [defineAgent({ name: 'load', tools: [work], attempts: 20 })]
+export const agents = [
+  defineAgent({ name: 'load', tools: [work], attempts: 20 }),
+  defineAgent({ name: 'queued load', tools: [work], attempts: 20, toolExecution: 'queue' }),
+]
