@@ -39,6 +39,9 @@ const { minutes, seed, workers, chats, database, markdown } = new Command('chaos
   .parse()
   .opts<Options>()
 
+// Sequelize writes there of every connection that dies at a COMMIT, as they do here.
+Reflect.set(console, 'warn', () => {})
+
 const mostViolations = 50
 const mostStories = 3
 const shares = { mysql: 0.8, sqlite: 0.2 } as const

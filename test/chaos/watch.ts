@@ -114,8 +114,9 @@ export class Watch {
   /** Asks again by the lock of the row: a renewal that was in time may not be committed yet. False too while somebody else has it. */
   async #hasLapsed({ id, token }: Sight): Promise<boolean> {
     const { dialect, tables, sequelize, read } = this.#db
-    const lock = dialect.forUpdate === '' ? '' : `${dialect.forUpdate} NOWAIT`
-    const sql = `SELECT claim_token AS token, CASE WHEN claimed_until <= ${dialect.now} THEN 1 ELSE 0 END AS lapsed FROM ${tables.chats} WHERE id = $id${lock}`
+    // What SQLite has written is committed, or not to be seen.
+    if (dialect.forUpdate === '') return true
+    const sql = `SELECT claim_token AS token, CASE WHEN claimed_until <= ${dialect.now} THEN 1 ELSE 0 END AS lapsed FROM ${tables.chats} WHERE id = $id${dialect.forUpdate} NOWAIT`
     const [row] = await sequelize.transaction((transaction) => read(sql, { id }, transaction)).catch(() => [])
     return row !== undefined && Number(row.token) === token && Number(row.lapsed) === 1
   }

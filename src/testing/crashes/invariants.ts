@@ -40,7 +40,11 @@ export function problemsOf(facts: RunFacts, usual: Usual | null, once: readonly 
   const { end, final } = facts
   return [
     ...endProblems(end),
-    ...final.chats.flatMap((state) => [...transcriptProblems(state), ...leftOver(state, end)]),
+    ...final.chats.flatMap((state) => [
+      ...transcriptProblems(state),
+      ...unansweredCalls(state),
+      ...leftOver(state, end),
+    ]),
     ...final.usages
       .filter(({ status }) => status === 'pending')
       .map(({ model }) => `An attempt at the model ${model} is still written down as under way.`),
@@ -64,7 +68,7 @@ function endProblems(end: TurnEnd): string[] {
   }
 }
 
-/** Positions without a gap, each call followed by its result, and nothing answered twice. */
+/** Positions without a gap, each result behind its call, and nothing answered twice. */
 export function transcriptProblems({ row, messages }: ChatState): string[] {
   const problems: string[] = []
   const transcript = messages.filter(({ role, summaryThrough }) => role !== 'system' && summaryThrough === null)
@@ -83,14 +87,20 @@ export function transcriptProblems({ row, messages }: ChatState): string[] {
     if (message.role !== 'assistant') continue
     const results = transcript.slice(at + 1, at + 1 + message.toolCalls.length).map(({ id }) => id)
     for (const call of message.toolCalls) {
-      if (call.resultId === null) problems.push(`The call of ${call.name} has no result.`)
-      else if (!results.includes(call.resultId)) problems.push(`The result of ${call.name} is not behind its round.`)
+      if (call.resultId !== null && !results.includes(call.resultId))
+        problems.push(`The result of ${call.name} is not behind its round.`)
     }
     if (message.toolCalls.length === 0 && next?.role === 'assistant') {
       problems.push(`The answer at position ${message.position} is followed by another.`)
     }
   }
   return problems
+}
+
+/** Calls without a result. */
+export function unansweredCalls({ messages }: ChatState): string[] {
+  const open = messages.flatMap(({ toolCalls }) => toolCalls).filter(({ resultId }) => resultId === null)
+  return open.map(({ name }) => `The call of ${name} has no result.`)
 }
 
 function leftOver({ row, queued }: ChatState, end: TurnEnd): string[] {

@@ -1,4 +1,4 @@
-import { transcriptProblems } from '../../../src/testing/crashes/invariants.ts'
+import { transcriptProblems, unansweredCalls } from '../../../src/testing/crashes/invariants.ts'
 import { leftToDo } from '../../simulation/rest.ts'
 import type { ChatEvidence, Evidence, Violation } from '../evidence.ts'
 
@@ -9,7 +9,11 @@ export function restViolations({ chats }: Pick<Evidence, 'chats'>): Violation[] 
     const left = unfinished(chat)
     return [
       ...(left === null ? [] : [{ rule: 'message' as const, chatId, what: `It is at rest, and ${left}.` }]),
-      ...transcriptProblems(chat).map((what) => ({ rule: 'claim' as const, chatId, what })),
+      ...[...transcriptProblems(chat), ...(chat.row.failure === null ? unansweredCalls(chat) : [])].map((what) => ({
+        rule: 'claim' as const,
+        chatId,
+        what,
+      })),
     ]
   })
 }
