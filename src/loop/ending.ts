@@ -1,3 +1,4 @@
+import { isDiskFull } from '../../config/full-disk.ts'
 import { isLostConnection } from '../../config/lost-connection.ts'
 import { isLockConflict } from '../../config/transaction.ts'
 import type { WishAfter } from '../../models/claims.ts'
@@ -86,9 +87,14 @@ export function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : 'error'
 }
 
-/** Whether the same turn may succeed later: our errors say so themselves; of others, a database that is away or busy. */
+/** Whether the same turn may succeed later: our errors say so themselves; of others, a database that is away, busy or full. */
 export function isRetryable(error: unknown): boolean {
   if (error instanceof ThreadmillError) return error.retryable
   const name = error instanceof Error ? error.name : ''
-  return isLockConflict(error) || isLostConnection(error) || /^SequelizeConnection|^SequelizeHost/.test(name)
+  return (
+    isLockConflict(error) ||
+    isLostConnection(error) ||
+    isDiskFull(error) ||
+    /^SequelizeConnection|^SequelizeHost/.test(name)
+  )
 }

@@ -99,7 +99,8 @@ export class Injector {
         })
       case 'deadlock':
         return this.#after('database', async () => {
-          const met = (await database?.deadlock()) ?? 0
+          // Renewals of the chat wait for the rows, too.
+          const met = await tally.outage(async () => (await database?.deadlock()) ?? 0)
           for (let left = met; left > 0; left--) tally.count('deadlock')
         })
       case 'full-disk':

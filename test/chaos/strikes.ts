@@ -48,7 +48,7 @@ export class Strikes {
         await this.#thaw(worker, fault.extraMs)
         break
       case 'hold':
-        await wait(fault.ms)
+        await this.#hold(worker, fault.ms)
         break
       default:
         return fault satisfies never
@@ -96,6 +96,13 @@ export class Strikes {
     this.#struck.delete(worker)
     worker.order({ kind: 'spare' })
     return false
+  }
+
+  /** In a transaction it keeps rows that its own renewals wait for. */
+  async #hold(worker: WorkerLife, ms: number): Promise<void> {
+    const from = Date.now()
+    await wait(ms)
+    this.#options.fleet.stalls.push({ worker: worker.name, from, to: Date.now() })
   }
 
   async #thaw(worker: WorkerLife, extraMs: number | null): Promise<void> {
