@@ -135,9 +135,10 @@ async function readUrl(url: URL, limits: AttachmentLimits): Promise<Read> {
     )
   }
   const filename = nameIn(url)
+  let response: Response | undefined
   try {
     // A redirect could lead to a host that nobody allowed.
-    const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(fetchLimitMs) })
+    response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(fetchLimitMs) })
     if (!response.ok) throw new AttachmentError(`${url.host} answered ${response.status} for ${filename}.`)
     const length = Number(response.headers.get('content-length') ?? 0)
     requireSize(length, filename, limits)
@@ -147,6 +148,9 @@ async function readUrl(url: URL, limits: AttachmentLimits): Promise<Read> {
   } catch (error) {
     if (error instanceof AttachmentError) throw error
     throw new AttachmentError(`The file ${filename} can't be fetched from ${url.host}.`, { cause: error })
+  } finally {
+    // What nobody reads would hold its connection.
+    if (response?.bodyUsed === false) await response.body?.cancel().catch(() => {})
   }
 }
 

@@ -19,6 +19,7 @@ import {
 import { text } from '../../src/testing/index.ts'
 import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
+import { until } from '../support/until.ts'
 import { errorFrom } from '../tools/rows.ts'
 import { freshName } from './support/tools.ts'
 
@@ -27,13 +28,21 @@ onEachDatabase('Attachments', (kind) => {
   let folder = ''
   let server: Server | undefined
   let host = ''
+  /** What was asked for and given up before its end. */
+  const left: string[] = []
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'threadmill-attachments-'))
     server = createServer((request, response) => {
       if (request.url === '/moved.png') response.writeHead(302, { location: '/cat.png' }).end()
       else if (request.url === '/cat.png') response.writeHead(200, { 'content-type': 'image/png' }).end('from a URL')
-      else response.writeHead(404).end()
+      else if (request.url === '/endless.png') {
+        response.once('close', () => left.push('endless.png'))
+        response.writeHead(404).write('there is more to come')
+      } else if (request.url === '/huge.png') {
+        response.once('close', () => left.push('huge.png'))
+        response.writeHead(200, { 'content-length': 1_000_000 }).write('there is more to come')
+      } else response.writeHead(404).end()
     })
     await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve))
     host = `127.0.0.1:${(server.address() as { port: number }).port}`
@@ -54,6 +63,16 @@ onEachDatabase('Attachments', (kind) => {
   }
   const parts = () => bench.model.requests.at(-1)?.messages.at(-1)?.content as unknown as Record<string, never>[]
   const png = (data = 'pixels', filename = 'cat.png') => ({ data: Buffer.from(data), filename })
+
+  it('that are refused for what their server says leave no connection open (E150)', async () => {
+    const { chat } = await setUp()
+    for (const name of ['endless.png', 'huge.png']) {
+      const error = await errorFrom(() => chat.askLater('See this', { attachments: `http://${host}/${name}` }))
+      expect(error).to.be.instanceOf(AttachmentError)
+      await until(`nobody waits for ${name}`, () => left.includes(name))
+    }
+    expect(await chat.messages()).to.deep.equal([])
+  })
 
   it('come from paths, URLs, bytes, streams and blobs; blank ones are left out (B89)', async () => {
     const { chat } = await setUp()
