@@ -173,6 +173,7 @@ export class Threadmill {
     requireOptions('startWorkers', counts)
     const { settings, redis, bells, claims, db, equipment, renewer, telemetry, ports } = this.#parts
     const { observe } = ports
+    const agents = [...equipment.agents.keys()]
     // The first jobs would wait for its thread, and a job that waits is lost for a while if its process dies.
     void renewer.ready()
     const pool = new Pool({
@@ -186,20 +187,12 @@ export class Threadmill {
       },
       bells,
       claims,
-      sweeper: new Sweeper({
-        db,
-        bells,
-        everyMs: settings.sweepEveryMs,
-        agents: [...equipment.agents.keys()],
-        observe,
-      }),
+      sweeper: new Sweeper({ db, bells, everyMs: settings.sweepEveryMs, agents, observe }),
       observe,
       telemetry,
       graceMs: settings.shutdownGraceMs,
       stuckAfterMs: settings.stuckAfterMs,
-      begin: async () => {
-        await liftPutOff(db, [...equipment.agents.keys()], missingAgent)
-      },
+      begin: () => liftPutOff(db, agents, missingAgent),
     })
     // A closed one is part of what a probe tells only until it has a successor.
     for (const before of this.#pools) if (before.state === 'closed') this.#pools.delete(before)
@@ -243,11 +236,10 @@ export class Threadmill {
     const { redis, settings } = this.#parts
     const { boardHandler } = await import('./server/board.ts')
     const producer = await redis.producer()
+    const queues = this.#boardQueues
     // Opened once, however often a board is made: they are closed with this object only.
-    if (this.#boardQueues.length === 0) {
-      this.#boardQueues.push(...openQueues(producer, queuePrefix(settings.redisPrefix, redis)))
-    }
-    return boardHandler(this.#boardQueues, options)
+    if (queues.length === 0) queues.push(...openQueues(producer, queuePrefix(settings.redisPrefix, redis)))
+    return boardHandler(queues, options)
   }
 
   /**
@@ -294,16 +286,11 @@ export class Threadmill {
         redis: async () => (await redis.producer()).ping(),
         metrics: observability.metrics,
       }),
+      () => this.#probes.delete(probe),
     )
     this.#probes.add(probe)
     if (this.#closed !== null) await probe.close()
-    return {
-      ...probe,
-      close: () => {
-        this.#probes.delete(probe)
-        return probe.close()
-      },
-    }
+    return probe
   }
 
   /**

@@ -29,7 +29,7 @@ export interface PoolOptions {
   /** How long a worker that can take jobs may ask for none, or get no answer, in ms. */
   readonly stuckAfterMs: number
   /** Done once when the pool starts: what only a process with these agents can do. */
-  readonly begin: () => Promise<void>
+  readonly begin: () => Promise<unknown>
 }
 
 /**
@@ -45,7 +45,7 @@ export class Pool {
   readonly #connection: RedisClient
   readonly #workers: readonly QueueWorker[]
   readonly #watch: WorkerWatch
-  readonly #begun: Promise<void>
+  readonly #begun: Promise<unknown>
   #stopping = false
   #closed: Promise<void> | null = null
   #isReady = false

@@ -32,8 +32,15 @@ export interface Probe {
   close(): Promise<void>
 }
 
-/** @throws {ConfigurationError} when the address can't be listened on. */
-export async function openProbe({ port, host = '127.0.0.1' }: ProbeOptions, source: ProbeSource): Promise<Probe> {
+/**
+ * @param onClose called once, when it is closed.
+ * @throws {ConfigurationError} when the address can't be listened on.
+ */
+export async function openProbe(
+  { port, host = '127.0.0.1' }: ProbeOptions,
+  source: ProbeSource,
+  onClose: () => void = () => {},
+): Promise<Probe> {
   const server = createServer((request, response) => void answer(request, response, source))
   await listen(server, port, host)
   const address = server.address()
@@ -44,6 +51,7 @@ export async function openProbe({ port, host = '127.0.0.1' }: ProbeOptions, sour
     url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
     close() {
       closed ??= new Promise((resolve) => {
+        onClose()
         server.close(() => resolve())
         server.closeAllConnections()
       })
