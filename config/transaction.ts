@@ -51,6 +51,8 @@ export interface RetryOptions {
   readonly sleep?: (ms: number) => Promise<unknown>
   /** From 0 to below 1; a test may pass its own. */
   readonly random?: () => number
+  /** Which errors are tried again. Default: those of {@link isLockConflict}. */
+  readonly when?: (error: unknown) => boolean
 }
 
 /** How a transaction is run, and run again. */
@@ -76,13 +78,13 @@ export function isLockConflict(error: unknown): boolean {
  */
 export async function retryConflicts<Result>(
   work: () => Promise<Result>,
-  { attempts = ATTEMPTS, sleep = wait, random = Math.random }: RetryOptions = {},
+  { attempts = ATTEMPTS, sleep = wait, random = Math.random, when = isLockConflict }: RetryOptions = {},
 ): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work()
     } catch (error) {
-      if (attempt >= attempts || !isLockConflict(error)) throw error
+      if (attempt >= attempts || !when(error)) throw error
       await sleep(Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS) * (0.5 + random()))
     }
   }

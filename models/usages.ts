@@ -1,4 +1,5 @@
-import { retryConflicts } from '../config/transaction.ts'
+import { isLostConnection } from '../config/lost-connection.ts'
+import { isLockConflict, retryConflicts } from '../config/transaction.ts'
 import { selectList, usageColumns } from './columns.ts'
 import type { Database } from './database.ts'
 import { readRow } from './read-row.ts'
@@ -58,8 +59,13 @@ export async function closeOrphanedUsages(db: Database, chatId: string, claimTok
   )
 }
 
+/**
+ * What says the same however often it is done is also done again on another connection: a process that was frozen wakes up
+ * to sessions that the server has ended, and what it spent is known to nobody else.
+ */
 function writeAlone(db: Database, ...statement: Parameters<Database['write']>): Promise<number> {
-  return retryConflicts(() => db.write(...statement))
+  const when = (error: unknown) => isLockConflict(error) || isLostConnection(error)
+  return retryConflicts(() => db.write(...statement), { when })
 }
 
 /** Every attempt of a chat and of the chats below it, in the order in which they began. */

@@ -9,6 +9,8 @@ export interface Jobs {
   ring(chatId: string): Promise<Job>
   /** How many jobs have failed. */
   failed(): Promise<number>
+  /** Those of a chat that have failed and are kept. */
+  failedOf(chatId: string): Promise<Job[]>
   /** Jobs that are being worked on. */
   active(): Promise<Job[]>
   /** A job as it is now; undefined when there is none. */
@@ -63,6 +65,7 @@ function openJobs(url: string): { jobs: Jobs; close: () => Promise<unknown> } {
     jobs: {
       ring: (chatId) => queue.add('ring', { chatId }),
       failed: () => queue.getFailedCount(),
+      failedOf: async (chatId) => (await queue.getFailed()).filter(({ data }) => data.chatId === chatId),
       active: () => queue.getActive(),
       job: (id) => queue.getJob(id),
       redeliver,

@@ -14,6 +14,8 @@ export interface WorkerStart {
   /** The address of the test's desk, for tools. */
   readonly desk?: string
   readonly dieAt?: DeathAt
+  /** It freezes before the last of these, until SIGCONT, and says FROZEN on its output. */
+  readonly freezeAt?: DeathAt
 }
 
 /** The statements of a run that tests let processes die at. */
@@ -23,6 +25,11 @@ export const statements = {
   insertsMessage: /^INSERT INTO \S*messages/,
   fences: /^UPDATE \S*chats\S* SET next_position/,
   commits: /^COMMIT/,
+  takes: /^UPDATE \S*chats\S* SET claimed_by = (?!NULL)/,
+  releases: /^UPDATE \S*chats\S* SET claimed_by = NULL/,
+  leavesQueue: /^DELETE FROM \S*queued_messages/,
+  notesDelivery: /^INSERT INTO \S*receipts/,
+  settles: /^UPDATE \S*chats\S* SET next_position.*cancelled_turn = turn/s,
   any: /./,
 }
 
@@ -30,13 +37,16 @@ export const statements = {
 export function useWorkers(): { start(start: WorkerStart): Promise<WorkerProcess> } {
   const processes = useWorkerProcesses()
   return {
-    start: ({ app, options, desk, dieAt }) =>
+    start: ({ app, options, desk, dieAt, freezeAt }) =>
       processes.start(fileURLToPath(new URL(`../apps/${app}.ts`, import.meta.url)), options, {
         ...(desk === undefined ? {} : { THREADMILL_TEST_DESK: desk }),
-        ...(dieAt === undefined ? {} : { THREADMILL_TEST_DIE_AT: JSON.stringify(dieAt.map(({ source }) => source)) }),
+        ...(dieAt === undefined ? {} : { THREADMILL_TEST_DIE_AT: sourcesOf(dieAt) }),
+        ...(freezeAt === undefined ? {} : { THREADMILL_TEST_FREEZE_AT: sourcesOf(freezeAt) }),
       }),
   }
 }
+
+const sourcesOf = (patterns: DeathAt) => JSON.stringify(patterns.map(({ source }) => source))
 
 /** Ends a worker as a crash would, and resolves when it is gone. */
 export async function kill(worker: WorkerProcess): Promise<void> {

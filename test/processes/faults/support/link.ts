@@ -18,7 +18,8 @@ export interface Link {
 
 /** Starts a link to a port of 127.0.0.1. */
 export async function startLink(target: number): Promise<Link> {
-  const pairs = new Set<{ readonly near: Socket; readonly far: Socket }>()
+  const nears = new Set<Socket>()
+  const fars = new Set<Socket>()
   const waiting = new Set<() => void>()
   let delayMs = 0
   let state: 'open' | 'held' | 'cut' = 'open'
@@ -37,12 +38,16 @@ export async function startLink(target: number): Promise<Link> {
     from.once('close', () => void last.then(() => to.destroy()))
   }
 
+  const keep = (sockets: Set<Socket>, socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  }
+
   const server = createServer({ noDelay: true }, (near) => {
-    if (state === 'cut') return void near.resetAndDestroy()
+    if (state === 'cut') return void near.destroy()
     const far = connect({ port: target, host: '127.0.0.1', noDelay: true })
-    const pair = { near, far }
-    pairs.add(pair)
-    near.once('close', () => pairs.delete(pair))
+    keep(nears, near)
+    keep(fars, far)
     pass(near, far)
     pass(far, near)
   }).listen(0, '127.0.0.1')
@@ -53,14 +58,12 @@ export async function startLink(target: number): Promise<Link> {
     waiting.clear()
   }
   const destroyAll = () => {
-    for (const { near, far } of pairs) {
-      near.resetAndDestroy()
-      far.destroy()
-    }
+    for (const near of nears) near.destroy()
+    for (const far of fars) far.destroy()
   }
   return {
     port: (server.address() as AddressInfo).port,
-    ports: () => [...pairs].flatMap(({ far }) => far.localPort ?? []),
+    ports: () => [...fars].flatMap(({ localPort }) => localPort ?? []),
     slow(ms) {
       delayMs = ms
     },
@@ -78,6 +81,7 @@ export async function startLink(target: number): Promise<Link> {
       letGo()
     },
     async close() {
+      state = 'cut'
       letGo()
       destroyAll()
       await new Promise((done) => server.close(done))
