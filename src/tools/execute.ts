@@ -69,7 +69,7 @@ export async function executeTool(
 ): Promise<ToolResult> {
   const { signal, claim, timers } = options
   throwIfAbandoned(signal, call.chatId)
-  if (signal.aborted) return { outcome: 'interrupted', content: notStartedCall(tool.name, STOPPED) }
+  if (signal.aborted) return keepingTask(call, { outcome: 'interrupted', content: notStartedCall(tool.name, STOPPED) })
   // Its arguments read as {}, which it never said.
   if (call.malformedArguments !== null) return { outcome: 'failed', content: malformedArguments(tool.name, null) }
   let open = true
@@ -87,10 +87,26 @@ export async function executeTool(
       },
       { signal, claim, timers, timeoutMs: tool.timeoutMs, chatId: call.chatId },
     )
-    return resultOfEnding(tool, ending, signal)
+    const result = resultOfEnding(tool, ending, signal)
+    return signal.aborted ? keepingTask(call, result, ending) : result
   } finally {
     open = false
   }
+}
+
+/**
+ * A task that was begun is not forgotten for a stop: its call waits for it, and is closed by whoever carries the cancel out, who ends the
+ * task too. (S66)
+ */
+function keepingTask(call: Readonly<ToolCallRow>, result: ToolResult, ending?: Ending<Entry>): ToolResult {
+  if (result.outcome !== 'interrupted') return result
+  const { requests, task: known } = pauseOf(call)
+  const begun =
+    ending?.kind === 'returned' && ending.value.kind === 'paused' ? ending.value.pause.state.task : undefined
+  const task = begun ?? known
+  if (task === undefined) return result
+  const pause = new Pause(task.id, { ...(requests === undefined ? {} : { requests }), task })
+  return { outcome: 'interrupted', content: '', pause }
 }
 
 function contextOf(
