@@ -1,6 +1,7 @@
 import type { ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
 import type { NewResult } from '../../models/turns.ts'
 import { interruptedCall } from '../tools/results.ts'
+import { cancelTasks } from './paused-calls.ts'
 import type { RunContext } from './run-context.ts'
 import { abandons } from './sub-chats.ts'
 import { toolMessage } from './tool-message.ts'
@@ -33,9 +34,10 @@ export function noteClosed(
   return stored
 }
 
-/** Closes the calls of rounds that a later message left behind, so that the request that follows is whole. */
+/** Closes the calls of rounds that a later message left behind, so that the request that follows is whole, and ends their tasks. */
 export async function closeAbandoned(run: RunContext, calls: readonly ToolCallRow[]): Promise<void> {
   if (calls.length === 0) return
+  await cancelTasks(run, calls)
   const results = closingResults(run, calls, 'its round was given up before it ended')
   for (let at = 0; at < results.length; at++) await run.hooks.call('beforeMessage')
   await run.ports.rows.closeToolCalls(run.claim, results)

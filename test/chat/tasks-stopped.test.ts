@@ -11,7 +11,7 @@ import { rejectionOf } from './support/watching.ts'
 const aborted = (signal: AbortSignal) =>
   new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 
-onEachDatabase('A task whose turn is cancelled while its tool is at work', (kind) => {
+onEachDatabase('A task that is given up', (kind) => {
   const bench = useBench(kind, { claimTtlMs: 30_000 })
 
   /** A chat whose tool begins a task and looks at it; `act` is what is done with the chat while it does. */
@@ -32,7 +32,7 @@ onEachDatabase('A task whose turn is cancelled while its tool is at work', (kind
   }
   const again = ({ task }: ToolContext) => task({ id: 'job-1', pollMs: 60_000 })
 
-  it('is ended where the tool had just begun it (S66)', async () => {
+  it('is ended where a cancel comes when the tool has just begun it (S66)', async () => {
     const { id, chat, web, ended } = await asked(async (context) => {
       await web.cancel()
       await aborted(context.signal)
@@ -46,7 +46,7 @@ onEachDatabase('A task whose turn is cancelled while its tool is at work', (kind
   })
 
   for (const how of ['returns it again', 'throws'] as const) {
-    it(`is ended where the look at it ${how} (S66)`, async () => {
+    it(`is ended where a cancel comes during a look at it that ${how === 'throws' ? 'throws' : 'finds it at work'} (S66)`, async () => {
       const { id, chat, web, ended } = await asked(again, async (context) => {
         await web.cancel()
         await aborted(context.signal)
@@ -61,7 +61,7 @@ onEachDatabase('A task whose turn is cancelled while its tool is at work', (kind
     })
   }
 
-  it('has its result where the look at it finds that it is done (S66)', async () => {
+  it('has its result where a look at it, during the cancel, finds that it is done (S66)', async () => {
     const { id, chat, web, ended } = await asked(again, async (context) => {
       await web.cancel()
       await aborted(context.signal)
@@ -71,5 +71,14 @@ onEachDatabase('A task whose turn is cancelled while its tool is at work', (kind
     expect(await rejectionOf(chat.complete())).to.be.instanceOf(CancelledError)
     expect(ended).to.deep.equal([])
     expect((await resultsById(chat))[id]).to.deep.equal({ content: 'rendered', outcome: 'succeeded' })
+  })
+
+  it('is ended where its round is left behind by another question (S66)', async () => {
+    const { id, chat, ended } = await asked(again, again)
+    await chat.ask('Go')
+    await chat.addMessage({ role: 'user', content: 'Never mind.' })
+    expect((await chat.complete())?.content).to.equal('Next.')
+    expect(ended).to.deep.equal(['job-1'])
+    expect((await resultsById(chat))[id]?.outcome).to.equal('interrupted')
   })
 })
