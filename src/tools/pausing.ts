@@ -5,6 +5,7 @@ import type { NewSubChat } from '../../models/sub-chats.ts'
 import { type InputField, type PauseState, pauseOf, type RequestState, type TaskState } from '../../models/waiting.ts'
 import { ArgumentError, ConfigurationError, InputDeclinedError } from '../errors.ts'
 import { waitMs } from './definition.ts'
+import { isWithinLimit, TEXT_LIMIT_BYTES } from './text-limit.ts'
 import type { Delegated, QuestionOptions, Task, TaskOptions } from './tool.ts'
 
 /** How a tool leaves its call to wait: thrown by `ask`, returned by `task` and `delegate`. */
@@ -90,6 +91,7 @@ export class Asking {
     const { requests: open = requests, task } = this.pause?.state ?? pauseOf(this.#call)
     const isOpen = open.some((one) => one.key === key)
     const state = { requests: isOpen ? open : [...open, request], ...(task === undefined ? {} : { task }) }
+    this.#requireRoom(state)
     this.pause = new Pause(key, state)
     throw this.pause
   }
@@ -109,7 +111,19 @@ export class Asking {
     const expiresAt = before?.id === id && expiresMs === undefined ? before.expiresAt : later(now, expiresMs)
     const task = { id, data, pollMs, message, nextPollAt, expiresAt } as TaskState
     const { requests } = pauseOf(this.#call)
-    return new Pause(id, { ...(requests === undefined ? {} : { requests }), task })
+    const state = { ...(requests === undefined ? {} : { requests }), task }
+    this.#requireRoom(state)
+    return new Pause(id, state)
+  }
+
+  /** @throws {ArgumentError} for more than every database takes in one statement. (E178) */
+  #requireRoom(state: PauseState): void {
+    if (isWithinLimit(JSON.stringify(state))) return
+    const { name, chatId } = this.#call
+    throw new ArgumentError(
+      `What tool ${name} waits for has more than ${TEXT_LIMIT_BYTES} bytes as JSON: shorten what it asks, or keep its data elsewhere.`,
+      { chatId },
+    )
   }
 }
 

@@ -8,7 +8,7 @@ import { rejectionOf } from './support/watching.ts'
 
 const tenYears = 10 * 365 * 86_400_000
 
-onEachDatabase('The longest wait', (kind) => {
+onEachDatabase('The longest wait of a tool', (kind) => {
   const bench = useBench(kind)
 
   /** Tools that wait so long: for a decision, an answer, a task, another agent. */
@@ -57,4 +57,17 @@ onEachDatabase('The longest wait', (kind) => {
       expect(error).to.be.instanceOf(ArgumentError).and.have.property('message').that.includes('ten years')
     })
   }
+
+  it('has room for 8 MiB: a tool that asks more, or gives its task more, is told (E178)', async () => {
+    const large = 'x'.repeat(8 * 1024 * 1024)
+    const asks = recording('asks', [], {}, async ({ ask }) => ask({ message: large, fields: [{ name: 'how' }] }))
+    const begins = recording('begins', [], { resume: async () => 'done' }, ({ task }) =>
+      task({ id: 'job', pollMs: tenYears, data: large }),
+    )
+    for (const tool of [asks, begins]) {
+      const { chat } = await asked(tool)
+      const error = await rejectionOf(chat.ask('Go.'))
+      expect(error).to.be.instanceOf(ArgumentError).and.have.property('message').that.includes('8388608 bytes')
+    }
+  })
 })
