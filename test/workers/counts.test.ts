@@ -45,7 +45,9 @@ onEachDatabase('A tool turn in one run', (kind) => {
       await chat.askLater('1 + 2?')
       const pool = mill.startWorkers({ complete: 1, runTools: 0, compact: 0 })
       await pool.ready()
-      await until('chats that were put off are taken up', () => statements.some((sql) => /put_off > 0 OR/.test(sql)))
+      await until('chats that were put off are taken up', () =>
+        statements.some((sql) => /SET failure = NULL, put_off = 0, /.test(sql)),
+      )
       statements.length = 0
       commands.length = 0
       await application.jobs.complete.enqueue(chat)
@@ -87,7 +89,9 @@ onEachDatabase('A turn in which another agent is asked', (kind) => {
     await chat.askLater('1 + 2?')
     const pool = mill.startWorkers({ complete: 2, runTools: 0, compact: 0 })
     await pool.ready()
-    await until('chats that were put off are taken up', () => statements.some((sql) => /put_off > 0 OR/.test(sql)))
+    await until('chats that were put off are taken up', () =>
+      statements.some((sql) => /SET failure = NULL, put_off = 0, /.test(sql)),
+    )
     statements.length = 0
     await application.jobs.complete.enqueue(chat)
     await until('it is answered', async () => (await chat.isComplete()) && !(await chat.running()))
