@@ -2,6 +2,7 @@ import { join, resolve } from 'node:path'
 import { Sequelize, Transaction } from 'sequelize'
 import { ConfigurationError } from '../src/errors.ts'
 import { prepareMysqlConnection } from './mysql-session.ts'
+import { MysqlSilence } from './mysql-silence.ts'
 import type { Settings } from './settings.ts'
 import { sqliteDialect } from './sqlite-dialect.ts'
 import { type DatabaseTarget, parseDatabaseUrl, UrlProblem } from './urls.ts'
@@ -86,7 +87,16 @@ function openMysql(target: DatabaseTarget & { kind: 'mysql' }, options: Database
       ...(target.socketPath === undefined ? {} : { socketPath: target.socketPath }),
     },
   })
-  sequelize.addHook('afterConnect', (connection) => prepareMysqlConnection(connection, options.onStatement))
+  const silence = new MysqlSilence(target)
+  sequelize.addHook('afterConnect', async (connection) => {
+    await silence.watch(connection)
+    await prepareMysqlConnection(connection, options.onStatement)
+  })
+  const close = sequelize.close.bind(sequelize)
+  sequelize.close = async () => {
+    silence.close()
+    await close()
+  }
   return sequelize
 }
 

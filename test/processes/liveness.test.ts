@@ -218,4 +218,24 @@ onEachDatabase('A worker whose Redis', (kind) => {
     expect(model.requests).to.have.length(2)
     expect(types()).to.deep.equal([])
   }).timeout(60_000)
+
+  if (kind.name === 'MariaDB') {
+    it('is well, and whose connections to the database swallow everything, gets new ones, and answers (E131)', async () => {
+      await bench.script(text('pong'))
+      const url = new URL(bench.database.url)
+      const proxy = await startProxy(Number(url.port))
+      url.port = new URL(proxy.url).port
+      try {
+        const application = await bench.connect()
+        const { mill, pool } = await working(bench, { databaseUrl: url.href, claimTtlMs: 45_000 })
+        await answer(application)
+        proxy.muteOpenConnections()
+        await answer(application)
+        await pool.close()
+        await mill.close()
+      } finally {
+        await proxy.close()
+      }
+    }).timeout(90_000)
+  }
 })
