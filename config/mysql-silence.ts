@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net'
-import { createConnection } from 'mysql2/promise'
 import { silentLooks } from './silence.ts'
 import type { DatabaseTarget } from './urls.ts'
 
@@ -142,6 +141,8 @@ function sessionOf(connection: MysqlConnection): Promise<Session | null> {
 /** Asks over a new connection; sessions that wait for a statement, though we wait for its answer, are ended with their locks. */
 async function statesOf(target: Target, sessions: readonly Session[]): Promise<SessionState[]> {
   const { host, port, user, password, database, ssl, socketPath } = target
+  // Only who has a connection to MySQL loads it.
+  const { createConnection } = await import('mysql2/promise')
   const connection = await createConnection({
     host,
     port,
