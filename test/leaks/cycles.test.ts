@@ -33,5 +33,5 @@ onEachDatabase('What is opened and closed again many times in one process', (kin
       expect(left, what).to.deep.equal([])
       expectKept(what, [begin, end], { pieces, perPiece: 1, slack: 100 })
     }
-  }).timeout(240_000)
+  }).timeout(400_000)
 })

@@ -87,10 +87,12 @@ describe('The probe of a process', () => {
     expect(await errorFrom(() => ask(probe, '/live'))).to.be.instanceOf(TypeError)
   })
 
-  it('is not ready once its workers are closed; a process without any needs none', async () => {
-    const { pool, probe } = await serving()
+  it('is not ready once its workers are closed, until others are started; a process without any needs none (E151)', async () => {
+    const { mill, pool, probe } = await serving()
     await pool.close()
     expect((await ask(probe, '/ready')).checks).to.include({ workers: 'closed' })
+    await mill.startWorkers().ready()
+    expect((await ask(probe, '/ready')).checks).to.include({ workers: 'ok' })
     const web = await (await bench.connect()).serveProbe({ port: 0 })
     const { status, checks } = await ask(web, '/ready')
     expect(status).to.equal(200)

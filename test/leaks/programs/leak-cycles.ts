@@ -10,6 +10,8 @@ import { numberOf, readInput, report } from '../support/input.ts'
 // what is in memory at the begin and at the end.
 
 const settleMs = 20_000
+/** Enough of what takes no connection. */
+const few = 20
 /** A compiler of schemas is replaced after fifty: both looks come after as many as there are in whole ones. */
 const schemasACycle = 50
 
@@ -83,8 +85,8 @@ await measure('connections', connection)
 const mill = await connect()
 await measure('pools', () => pool(mill))
 await measure('schemas', () => schemas(mill), 6)
-await measure('probes', () => probe(mill))
-await measure('viewers', () => viewers(mill))
+await measure('probes', () => probe(mill), few)
+await measure('viewers', () => viewers(mill), few)
 await mill.close()
 report('closed', null)
 report('pipes', pipes.length)
