@@ -127,6 +127,10 @@ async function play(options: PartOptions, parts: Parts): Promise<PartResult> {
       const seen = await watch.look([...held.keys()])
       return seen !== null && [...held].every(([id, token]) => seen.get(id)?.token !== token || !seen.get(id)?.isLive)
     },
+    async claimsOf(texts) {
+      const seen = texts.length === 0 ? null : await watch.look(texts)
+      return new Map([...(seen ?? [])].filter(([, { isLive }]) => isLive).map(([id, { token }]) => [id, token]))
+    },
     interfere(texts) {
       for (const id of new Set(texts)) void people.interfere(id)
     },

@@ -52,7 +52,7 @@ export class People {
     const pending = this.#options.sightOf(chatId)?.pending[0]
     if (pending !== undefined && random() < 0.5) return this.decide(chatId, pending)
     if (random() < 0.15) return this.#cancel(chat)
-    await this.#queue(chat, random() < 0.5)
+    await this.#queue(chat, random() < 0.7)
   }
 
   /** Decides about a call: mostly it may run. */

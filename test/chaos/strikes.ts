@@ -13,6 +13,8 @@ export interface StrikeOptions {
   readonly random: () => number
   /** Whether none of these claims is live any more; false too while the database does not answer. */
   haveLapsed(held: ReadonlyMap<string, number>): Promise<boolean>
+  /** The chats whose ids are among these texts, and the tokens of their claims, where they are live. */
+  claimsOf(texts: readonly string[]): Promise<ReadonlyMap<string, number>>
   /** Somebody writes to the chats whose ids are among these texts. */
   interfere(texts: readonly string[]): void
 }
@@ -21,8 +23,14 @@ export interface StrikeOptions {
 const patienceMs = 2_500
 /** How much longer than its claims live one stands still that came to its boundary later than that, in ms. */
 const lateMs = 500
+/** For a statement of people, in ms. */
+const interfereMs = 50
 
-type Struck = { readonly fault: Extract<Fault, { kind: 'kill' | 'freeze' | 'hold' }>; readonly met: () => void }
+interface Struck {
+  readonly fault: Extract<Fault, { kind: 'kill' | 'freeze' | 'hold' }>
+  /** It is at its boundary, with these values of statements. */
+  readonly met: (texts: readonly string[]) => void
+}
 
 /** Kills, stops and holds up workers, at boundaries or anywhere. */
 export class Strikes {
@@ -37,15 +45,15 @@ export class Strikes {
     const worker = this.#victim()
     if (worker === null) return
     worker.isStruck = true
-    const met = fault.boundary === null ? false : await this.#send(worker, fault, fault.boundary)
+    const met = fault.boundary === null ? null : await this.#send(worker, fault, fault.boundary)
     switch (fault.kind) {
       case 'kill':
         // One that was sent to its boundary has done so itself.
-        if (!met) worker.signal('SIGKILL')
+        if (met === null) worker.signal('SIGKILL')
         return
       case 'freeze':
-        if (!met) worker.signal('SIGSTOP')
-        await this.#thaw(worker, fault.extraMs)
+        if (met === null) worker.signal('SIGSTOP')
+        await this.#thaw(worker, fault.extraMs, met ?? [])
         break
       case 'hold':
         await this.#hold(worker, fault.ms)
@@ -60,7 +68,7 @@ export class Strikes {
   trapped(worker: WorkerLife, { does, texts }: Extract<Report, { kind: 'trapped' }>): void {
     const struck = this.#struck.get(worker)
     if (struck === undefined) {
-      if (does === 'stop') void this.#thaw(worker, lateMs)
+      if (does === 'stop') void this.#thaw(worker, lateMs, texts)
       return
     }
     this.#struck.delete(worker)
@@ -68,7 +76,7 @@ export class Strikes {
       this.#options.tally.count('hold')
       this.#options.interfere(texts)
     }
-    struck.met()
+    struck.met(texts)
   }
 
   /** One that works, and holds a chat if there is such a one. */
@@ -79,23 +87,23 @@ export class Strikes {
     return among[Math.floor(random() * among.length)] ?? null
   }
 
-  /** False: it did not come to the boundary in time. */
-  async #send(worker: WorkerLife, fault: Struck['fault'], boundary: Boundary): Promise<boolean> {
+  /** The values of statements at the boundary; null: it did not come there in time. */
+  async #send(worker: WorkerLife, fault: Struck['fault'], boundary: Boundary): Promise<readonly string[] | null> {
     const blow = {
       kill: { does: 'kill' } as const,
       freeze: { does: 'stop' } as const,
       hold: { does: 'hold', ms: fault.kind === 'hold' ? fault.ms : 0 } as const,
     }[fault.kind]
     const given = new AbortController()
-    const met = new Promise<true>((resolve) => this.#struck.set(worker, { fault, met: () => resolve(true) }))
+    const met = new Promise<readonly string[]>((resolve) => this.#struck.set(worker, { fault, met: resolve }))
     worker.order({ kind: 'trap', boundary, blow })
-    const inVain = wait(patienceMs, false as const, { signal: given.signal }).catch(() => false as const)
+    const inVain = wait(patienceMs, null, { signal: given.signal }).catch(() => null)
     const came = await Promise.race([met, inVain])
     given.abort()
-    if (came) return true
+    if (came !== null) return came
     this.#struck.delete(worker)
     worker.order({ kind: 'spare' })
-    return false
+    return null
   }
 
   /** In a transaction it keeps rows that its own renewals wait for. */
@@ -105,15 +113,21 @@ export class Strikes {
     this.#options.fleet.stalls.push({ worker: worker.name, from, to: Date.now() })
   }
 
-  async #thaw(worker: WorkerLife, extraMs: number | null): Promise<void> {
-    const { tally, ttlMs, haveLapsed } = this.#options
+  async #thaw(worker: WorkerLife, extraMs: number | null, texts: readonly string[]): Promise<void> {
+    const { tally, ttlMs, haveLapsed, claimsOf, interfere } = this.#options
     const from = Date.now()
-    const held = new Map(worker.held)
+    // One that was stopped right behind a take has not told of it.
+    const held = new Map([...(await claimsOf(texts)), ...worker.held])
     let isPast = held.size > 0
     if (extraMs === null) {
       const lapsed = () => haveLapsed(held).catch(() => false)
       isPast &&= await until('its claims have lapsed', lapsed, ttlMs + 1_000).catch(() => false)
-    } else await wait(ttlMs + extraMs)
+    } else {
+      await wait(ttlMs + extraMs)
+      // Whoever holds its chat now finds something new there, as it does itself.
+      interfere(texts)
+      await wait(interfereMs)
+    }
     worker.signal('SIGCONT')
     if (worker.state === 'gone') return
     tally.freezes.push({ worker: worker.name, from, to: Date.now(), held })

@@ -9,8 +9,9 @@ export interface Sight {
   readonly claimedBy: string | null
   /** By the database's clock. */
   readonly isLive: boolean
-  /** Until when it is claimed, and when that was looked up, by the database's clock. */
-  readonly until: string
+  /** Until when it is claimed, and when that was looked up, by the database's clock, in ms since the epoch. */
+  readonly until: number
+  readonly now: number
   readonly token: number
   readonly wanted: 'no' | 'now' | 'later'
   readonly parked: boolean
@@ -38,7 +39,7 @@ export class Watch {
   readonly silences: Silence[] = []
   readonly #db: Database
   /** Claims that were seen to have lapsed, by chat and token, and how that was seen. */
-  readonly #lapsed = new Map<string, string>()
+  readonly #lapsed = new Map<string, Sight>()
   /** Who held each claim. */
   readonly #holders = new Map<string, string>()
 
@@ -80,13 +81,14 @@ export class Watch {
       `SELECT id, chat_id AS chatId FROM ${tables.toolCalls} WHERE approval = 'pending' AND result_id IS NULL AND chat_id IN (${among})`,
       ids,
     )
-    const timeOf = (value: unknown) => dialect.readTime(value).toISOString().slice(11, 23)
+    const timeOf = (value: unknown) => (value === null ? 0 : dialect.readTime(value).getTime())
     return chats.map((raw) => ({
       id: String(raw.id),
       at,
       claimedBy: raw.claimedBy === null ? null : String(raw.claimedBy),
       isLive: Number(raw.live) === 1,
-      until: raw.claimedUntil === null ? '' : `${timeOf(raw.claimedUntil)} at ${timeOf(raw.databaseNow)}`,
+      until: timeOf(raw.claimedUntil),
+      now: timeOf(raw.databaseNow),
       token: Number(raw.token),
       wanted: (['no', 'now', 'later'] as const)[Number(raw.wanted)] ?? 'no',
       parked: Number(raw.parked) === 1,
@@ -97,7 +99,7 @@ export class Watch {
   }
 
   async #check(sight: Sight): Promise<void> {
-    const { id, claimedBy, isLive, token, until } = sight
+    const { id, claimedBy, isLive, token, until, now } = sight
     if (claimedBy === null) return
     const claim = `${id}:${token}`
     const violate = (what: string) => this.violations.push({ rule: 'claim', chatId: id, what })
@@ -105,10 +107,15 @@ export class Watch {
     this.#holders.set(claim, claimedBy)
     if (holder !== undefined && holder !== claimedBy) violate(`Two processes have held it by claim ${token}.`)
     const lapsed = this.#lapsed.get(claim)
-    if (!isLive && lapsed === undefined && (await this.#hasLapsed(sight))) this.#lapsed.set(claim, until)
-    if (isLive && lapsed !== undefined)
-      violate(`Claim ${token} was revived: it ended ${lapsed}, and was to end ${until}.`)
-    if (isLive) this.#lapsed.delete(claim)
+    if (lapsed === undefined) {
+      if (!isLive && (await this.#hasLapsed(sight))) this.#lapsed.set(claim, sight)
+    } else if (until > lapsed.until) {
+      // Looks may come in another order than they were made in, but no look shows a later end than there ever was.
+      this.#lapsed.delete(claim)
+      violate(
+        `Claim ${token} was revived: ended ${lapsed.now - lapsed.until} ms before it was seen, and is to end ${until - now} ms after that.`,
+      )
+    }
   }
 
   /** Asks again by the lock of the row: a renewal that was in time may not be committed yet. False too while somebody else has it. */
