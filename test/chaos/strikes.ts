@@ -23,6 +23,8 @@ export interface StrikeOptions {
 const patienceMs = 2_500
 /** How much longer than its claims live one stands still that came to its boundary later than that, in ms. */
 const lateMs = 500
+/** How long a blow waits for somebody to hit, in ms. */
+const victimMs = 5_000
 /** For a statement of people, in ms. */
 const interfereMs = 50
 
@@ -42,7 +44,8 @@ export class Strikes {
   }
 
   async strike(fault: Struck['fault']): Promise<void> {
-    const worker = this.#victim()
+    // On a slow machine workers come up later than others are struck.
+    const worker = await until('a worker is free', () => this.#victim(), victimMs).catch(() => null)
     if (worker === null) return
     worker.isStruck = true
     const met = fault.boundary === null ? null : await this.#send(worker, fault, fault.boundary)
