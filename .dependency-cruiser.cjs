@@ -12,7 +12,7 @@ const errors = '^src/errors[.]ts$'
 const testing = '^src/testing/'
 // It runs whole applications, so it is a root of its own.
 const crashes = '^src/testing/crashes/'
-const roots = '^src/(threadmill|connect-options|open|open-rows|index|migrations)[.]ts$'
+const roots = '^src/(threadmill|connect-options|start-workers|only-process|open|open-rows|index|migrations)[.]ts$'
 const compositionRoots = `${roots}|^src/cli/`
 
 const typesOnly = ['type-only']

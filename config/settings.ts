@@ -218,6 +218,11 @@ function throwProblems(problems: readonly string[]): void {
   throw new ConfigurationError(`${heading}:\n${problems.map((text) => `- ${text}`).join('\n')}`)
 }
 
+/** The variables that say the same as settled settings; blank ones keep those of this process away. It holds secrets. */
+export function environmentOf(settings: Settings): Record<string, string> {
+  return Object.fromEntries(names.map((name) => [specOf(name).env, String(settings[name] ?? '')]))
+}
+
 /** This process's environment with more variables, for a child process. */
 export function childEnvironment(more: Variables): Variables {
   return { ...process.env, ...more }

@@ -5,6 +5,7 @@ import { holdBlobs } from './blobs.ts'
 import { cancelTurn } from './cancelling.ts'
 import { selectList, toolCallColumns } from './columns.ts'
 import type { Database } from './database.ts'
+import { liftFailure } from './deaths.ts'
 import { lockChat } from './lock.ts'
 import type { ToolCallRow } from './rows.ts'
 import { type PendingSettings, savePending } from './settings.ts'
@@ -54,7 +55,7 @@ export async function addMessage(db: Database, added: AddedMessage, transaction:
   if (answered !== null && answered.resultId !== null) return answered.resultId
   const turn =
     added.message.role === 'user'
-      ? 'turn = turn + 1, rounds = 0, compactions = 0, failure = NULL, cancelled_turn = NULL, cancel_turn = NULL, '
+      ? `turn = turn + 1, rounds = 0, compactions = 0, ${liftFailure}, cancelled_turn = NULL, cancel_turn = NULL, `
       : ''
   await db.write(
     `UPDATE ${db.tables.chats} SET ${turn}next_position = next_position + 1, updated_at = ${db.dialect.now} WHERE id = $chatId`,

@@ -45,6 +45,8 @@ export function defineChat(sequelize: Sequelize, tableName: string, own?: OwnPar
       wantedSeq: countColumn(),
       wantedQueue: wordColumn(),
       attempts: countColumn(),
+      deaths: countColumn(),
+      lastDeath: wordColumn(),
       putOff: countColumn(),
       rounds: countColumn(),
       failure: jsonColumn(),

@@ -1,6 +1,7 @@
 import type { Transaction } from 'sequelize'
 import { ChatNotFoundError, ClaimLostError } from '../src/errors.ts'
 import type { Database } from './database.ts'
+import { deathsForgiven, deathsSoFar, lapsed } from './deaths.ts'
 import type { Bell, Failure } from './rows.ts'
 
 /** One take of a chat by one process, as its statements name it. */
@@ -23,6 +24,8 @@ export interface TakeOptions extends ClaimKey {
   readonly agents: readonly string[]
   /** Told when the statement is about to go: the claim lives from then on at least. */
   readonly onSent?: () => void
+  /** A chat that has cost so many processes is left alone; null = whatever it has cost. (E121) */
+  readonly deathsBelow: number | null
 }
 
 /**
@@ -39,36 +42,48 @@ export const wantNow = (db: Database) =>
 
 const notGivenUp = 'failure IS NULL AND (cancelled_turn IS NULL OR cancelled_turn <> turn)'
 
-/**
- * A failed or cancelled turn is tried again: its rounds and summaries are counted anew, and it will end anew. Order
- * matters, MySQL assigns from left to right.
- */
-export const tryAgain =
+const anew =
   `rounds = CASE WHEN ${notGivenUp} THEN rounds ELSE 0 END, ` +
   `compactions = CASE WHEN ${notGivenUp} THEN compactions ELSE 0 END, ` +
   `ended_turn = CASE WHEN ${notGivenUp} THEN ended_turn ELSE NULL END, ` +
   'failure = NULL, cancelled_turn = NULL'
+
+const deathsAnew = `CASE WHEN ${notGivenUp} THEN deaths ELSE ${deathsForgiven} END`
+
+/**
+ * A failed or cancelled turn is tried again: its rounds, summaries and deaths are counted anew, and it will end anew. Order
+ * matters, MySQL assigns from left to right.
+ */
+export const tryAgain = `deaths = ${deathsAnew}, ${anew}`
 
 /** Takes the chat if nobody holds it. True = this process owns it until the claim lapses. */
 export async function takeChat(db: Database, options: TakeOptions): Promise<boolean> {
   const { now, nowPlus } = db.dialect
   const known = options.agents.map((_, at) => `$agent${at}`).join(', ')
   const rows = await db.write(
-    `UPDATE ${db.tables.chats} SET claimed_by = $claimId, claimed_until = ${nowPlus('$ttlMs')}, claim_token = claim_token + 1, ` +
+    `UPDATE ${db.tables.chats} SET ${deathsTaken(options.reason)}, last_death = NULL, ` +
+      `claimed_by = $claimId, claimed_until = ${nowPlus('$ttlMs')}, claim_token = claim_token + 1, ` +
       `updated_at = ${now}, ${takenFor(db, options.reason)} WHERE id = $chatId AND ${unclaimed(db)} ` +
       (options.reason === 'job' ? `AND wanted_at <= ${now} ` : '') +
       (options.reason === 'compact-job' ? `AND compact_at <= ${now} ` : '') +
+      (options.deathsBelow === null ? '' : `AND ${deathsSoFar} < $deathsBelow `) +
       `AND (agent IS NULL${known === '' ? '' : ` OR agent IN (${known})`})`,
     {
       chatId: options.chatId,
       claimId: options.claimId,
       ttlMs: options.ttlMs,
+      ...(options.deathsBelow === null ? {} : { deathsBelow: options.deathsBelow }),
       ...Object.fromEntries(options.agents.map((name, at) => [`agent${at}`, name])),
     },
     undefined,
     options.onSent,
   )
   return rows === 1
+}
+
+/** A claim that lapsed was somebody's who died, or who was cut off for as long. Before the claim is assigned: MySQL reads it new after. */
+function deathsTaken(reason: TakeFor): string {
+  return reason === 'complete' ? `deaths = ${deathsAnew} + ${lapsed}` : `deaths = ${deathsSoFar}`
 }
 
 /** What a take counts. One for a summary leaves the turn, its wish and its attempts as they are. */
@@ -78,7 +93,7 @@ function takenFor(db: Database, reason: TakeFor): string {
     case 'verb':
       return 'wanted_queue = NULL, attempts = attempts + 1'
     case 'complete':
-      return `wanted_queue = NULL, attempts = 1, ${tryAgain}, ${wantNow(db)}`
+      return `wanted_queue = NULL, attempts = 1, ${anew}, ${wantNow(db)}`
     case 'compact-job':
       return 'compact_attempts = compact_attempts + 1'
     case 'compact':
@@ -98,13 +113,18 @@ export interface Untaken {
   readonly dueForMs: number | null
   /** Whether a summary is wanted and due. */
   readonly compactDue: boolean
+  /** The number of its last take. */
+  readonly claimToken: number
+  /** The processes that the chat has cost since its last committed move, one whose claim has lapsed included. */
+  readonly deaths: number
 }
 
 /** Null: there is no such chat. */
 export async function readUntaken(db: Database, chatId: string): Promise<Untaken | null> {
   const [raw] = await db.read(
-    `SELECT agent, put_off AS putOff, wanted_at AS wantedAt, ${db.dialect.now} AS databaseNow, ` +
+    `SELECT agent, claim_token AS claimToken, put_off AS putOff, wanted_at AS wantedAt, ${db.dialect.now} AS databaseNow, ` +
       `CASE WHEN compact_at <= ${db.dialect.now} THEN 1 ELSE 0 END AS compactDue, ` +
+      `CASE WHEN claimed_until > ${db.dialect.now} THEN deaths ELSE ${deathsSoFar} END AS deaths, ` +
       `CASE WHEN claimed_until > ${db.dialect.now} THEN 1 ELSE 0 END AS claimed FROM ${db.tables.chats} WHERE id = $chatId`,
     { chatId },
   )
@@ -116,6 +136,8 @@ export async function readUntaken(db: Database, chatId: string): Promise<Untaken
     putOff: Number(raw.putOff),
     dueForMs: wantedAt === null ? null : db.dialect.readTime(raw.databaseNow).getTime() - wantedAt.getTime(),
     compactDue: Number(raw.compactDue) === 1,
+    claimToken: Number(raw.claimToken),
+    deaths: Number(raw.deaths),
   }
 }
 
@@ -152,6 +174,8 @@ export interface FenceOptions {
   readonly messages?: number
   /** The messages are no progress of the turn: its attempts stay counted. */
   readonly aside?: boolean
+  /** The transaction commits a move that stores no message. */
+  readonly moved?: boolean
   /** The transaction commits a round: an answer with tool calls. */
   readonly round?: boolean
   /** Refuse when a cancel of this turn waits. */
@@ -176,6 +200,7 @@ export async function fence(
   const rows = await db.write(
     `UPDATE ${db.tables.chats} SET next_position = next_position + $messages` +
       (messages > 0 && !options.aside ? ', attempts = 0, put_off = 0' : '') +
+      (messages > 0 || options.moved ? ', deaths = 0' : '') +
       (options.round ? ', rounds = rounds + 1' : '') +
       (options.also === undefined ? '' : `, ${options.also}`) +
       `, updated_at = ${db.dialect.now} WHERE id = $chatId AND ${live(db)}` +
@@ -229,6 +254,8 @@ export interface Release extends ClaimKey {
   readonly failure: Failure | null
   /** The agent was told that the turn ended. */
   readonly turnEnded: boolean
+  /** The process fails, and could not finish the run: it counts as a death. */
+  readonly died?: boolean
 }
 
 /** A failure that a later wish lifts ends nothing: the turn goes on. */
@@ -250,6 +277,7 @@ export async function releaseChat(db: Database, release: Release): Promise<boole
   const rows = await db.write(
     `UPDATE ${db.tables.chats} SET claimed_by = NULL, claimed_until = NULL, parked = $parked, ` +
       (wish.kind === 'later' ? '' : 'attempts = 0, ') +
+      (release.died ? 'deaths = deaths + 1, ' : '') +
       `put_off = ${wish.kind === 'put-off' ? 'put_off + 1' : '0'}, ` +
       `wanted_at = CASE WHEN wanted_seq <> $seen THEN wanted_at ELSE ${due} END, ` +
       // Whoever goes on with the turn has to carry its cancel out.

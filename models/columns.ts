@@ -43,6 +43,8 @@ export const chatColumns: Columns<ChatRow> = {
   wantedSeq: ['wanted_seq', 'int'],
   wantedQueue: ['wanted_queue', 'text'],
   attempts: ['attempts', 'int'],
+  deaths: ['deaths', 'int'],
+  lastDeath: ['last_death', 'text'],
   putOff: ['put_off', 'int'],
   rounds: ['rounds', 'int'],
   failure: ['failure', 'failure'],

@@ -76,7 +76,7 @@ export type CompactWishAfter =
 export async function releaseCompaction(
   db: Database,
   key: ClaimKey,
-  { seen, wish }: { readonly seen: number; readonly wish: CompactWishAfter },
+  { seen, wish, died }: { readonly seen: number; readonly wish: CompactWishAfter; readonly died?: boolean },
 ): Promise<boolean> {
   const { now, nowPlus } = db.dialect
   const due = { none: 'NULL', unchanged: 'compact_at', later: nowPlus('$delayMs') }[wish.kind]
@@ -84,6 +84,7 @@ export async function releaseCompaction(
     `UPDATE ${db.tables.chats} SET claimed_by = NULL, claimed_until = NULL, ` +
       `compact_at = CASE WHEN compact_seq <> $seen THEN compact_at ELSE ${due} END, ` +
       (wish.kind === 'none' ? 'compact_attempts = 0, ' : '') +
+      (died ? 'deaths = deaths + 1, ' : '') +
       `updated_at = ${now} WHERE id = $chatId AND claimed_by = $claimId AND claimed_until > ${now}`,
     {
       chatId: key.chatId,

@@ -5,6 +5,7 @@ import { dropBlobs } from './blobs.ts'
 import { interruptTurn } from './cancelling.ts'
 import { wantNow } from './claims.ts'
 import type { Database } from './database.ts'
+import { deathsForgiven } from './deaths.ts'
 import { lockChat } from './lock.ts'
 import { readFiles } from './read-row.ts'
 import type { Role } from './rows.ts'
@@ -66,7 +67,7 @@ export async function cutTranscript(db: Database, cut: Cut, transaction: Transac
   const stays = messages.some(({ role, position }) => role === 'user' && position >= arrivedFrom)
   const wanted = cut.want || stays
   await db.write(
-    `UPDATE ${db.tables.chats} SET turn = turn + 1, rounds = 0, compactions = 0, attempts = 0, put_off = 0, failure = NULL, ` +
+    `UPDATE ${db.tables.chats} SET turn = turn + 1, rounds = 0, compactions = 0, attempts = 0, deaths = ${deathsForgiven}, put_off = 0, failure = NULL, ` +
       'cancelled_turn = NULL, cancel_turn = NULL, cancel_seq = NULL, compact_attempts = 0, compact_at = NULL, ' +
       `${wanted ? wantNow(db) : wishFor(db)}, updated_at = ${db.dialect.now} WHERE id = $chatId`,
     { chatId: chat.id },

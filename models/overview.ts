@@ -1,4 +1,5 @@
 import type { Database } from './database.ts'
+import { aloneFrom, setAsideAt } from './deaths.ts'
 
 // What an operator asks of all chats at once. These statements look at every chat: they are not for the hot path.
 
@@ -16,6 +17,10 @@ export interface ChatTotals {
   readonly chats: Readonly<Record<ChatState, number>>
   /** How long the chat that is due longest has been due, in ms; null when none is. */
   readonly oldestDueMs: number | null
+  /** Chats that run alone, since processes died over them. */
+  readonly alone: number
+  /** Failed chats that were set aside for that. */
+  readonly setAside: number
 }
 
 /** SQL for where a chat stands. */
@@ -28,7 +33,8 @@ export const chatStateOf = (now: string) =>
 export async function chatTotals(db: Database): Promise<ChatTotals> {
   const { now } = db.dialect
   const rows = await db.read(
-    `SELECT state, COUNT(*) AS chats, MIN(wanted_at) AS oldest, ${now} AS databaseNow FROM (SELECT wanted_at, ${chatStateOf(now)} AS state ` +
+    `SELECT state, COUNT(*) AS chats, MIN(wanted_at) AS oldest, ${atLeast(aloneFrom)} AS alone, ${atLeast(setAsideAt)} AS aside, ` +
+      `${now} AS databaseNow FROM (SELECT wanted_at, deaths, ${chatStateOf(now)} AS state ` +
       `FROM ${db.tables.chats}) s GROUP BY state`,
     {},
   )
@@ -41,8 +47,12 @@ export async function chatTotals(db: Database): Promise<ChatTotals> {
       due === undefined
         ? null
         : db.dialect.readTime(due.databaseNow).getTime() - db.dialect.readTime(due.oldest).getTime(),
+    alone: rows.reduce((sum, row) => (row.state === 'failed' ? sum : sum + Number(row.alone)), 0),
+    setAside: Number(found.get('failed')?.aside ?? 0),
   }
 }
+
+const atLeast = (deaths: number) => `SUM(CASE WHEN deaths >= ${deaths} THEN 1 ELSE 0 END)`
 
 /** The database's clock. */
 export async function databaseClock(db: Database): Promise<Date> {

@@ -42,7 +42,7 @@ export interface NewPause {
  */
 export async function pauseToolCall(db: Database, key: ClaimKey, pause: NewPause): Promise<boolean> {
   return db.transaction(async (transaction) => {
-    await fence(db, transaction, key)
+    await fence(db, transaction, key, { moved: true })
     const { expired, state } = pause
     if (expired !== undefined && !(await isUnanswered(db, key, pause.id, expired.seen, transaction))) return false
     const rows = await db.write(

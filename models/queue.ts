@@ -3,6 +3,7 @@ import type { AttachmentValue } from './attachment-value.ts'
 import { dropBlobs, holdBlobs } from './blobs.ts'
 import { queuedMessageColumns } from './columns.ts'
 import type { Database } from './database.ts'
+import { liftFailure } from './deaths.ts'
 import { lockChat } from './lock.ts'
 import { isOwner, ownerKey } from './owner.ts'
 import { readFiles } from './read-row.ts'
@@ -30,7 +31,7 @@ export async function enqueueMessage(
 ): Promise<QueuedMessageRow> {
   const chat = locked ?? (await lockChat(db, queueing.chatId, transaction)).chat
   await db.write(
-    `UPDATE ${db.tables.chats} SET next_queue_position = next_queue_position + 1, failure = NULL, ` +
+    `UPDATE ${db.tables.chats} SET next_queue_position = next_queue_position + 1, ${liftFailure}, ` +
       `${wakeUp(db, queueing.wake)}, updated_at = ${db.dialect.now} WHERE id = $chatId`,
     { chatId: chat.id },
     transaction,

@@ -93,6 +93,13 @@ export interface ChatRow {
   wantedQueue: Bell | null
   /** Runs taken since the last committed message, dead ones included. */
   attempts: number
+  /**
+   * Processes that died over the chat since its last committed move, as far as takes have found them. A claim that lapsed since is one
+   * more. (E120)
+   */
+  deaths: number
+  /** How the process ended that last died while it ran the chat alone; null where nobody saw it. */
+  lastDeath: string | null
   /** How often workers that lack the agent or a tool have put the chat off. */
   putOff: number
   /** Tool rounds of this turn so far. */

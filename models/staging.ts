@@ -4,6 +4,7 @@ import { holdBlobs } from './blobs.ts'
 import { wantNow } from './claims.ts'
 import { chatColumns } from './columns.ts'
 import type { Database } from './database.ts'
+import { liftFailure } from './deaths.ts'
 import { lockChat } from './lock.ts'
 import { findOrCreateModel, type NamedModel } from './model-rows.ts'
 import { userMessage } from './new-message.ts'
@@ -93,7 +94,7 @@ export async function stageNow(
   await savePending(db, chat, staging.pending, transaction)
   const drained = queued.total === 0 ? [] : await readQueue(db, chat.id, transaction)
   await db.write(
-    `UPDATE ${db.tables.chats} SET next_position = next_position + $added, turn = turn + 1, rounds = 0, compactions = 0, failure = NULL, ` +
+    `UPDATE ${db.tables.chats} SET next_position = next_position + $added, turn = turn + 1, rounds = 0, compactions = 0, ${liftFailure}, ` +
       `cancelled_turn = NULL, cancel_turn = NULL, ${staging.want ? `${wantNow(db)}, ` : ''}updated_at = ${db.dialect.now} WHERE id = $chatId`,
     { chatId: chat.id, added: drained.length + 1 },
     transaction,

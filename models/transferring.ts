@@ -21,7 +21,7 @@ export interface NewTransfer extends Transfer {
 /** Makes a chat that this process holds another agent's. False = it is to be somebody else's by now: look again. */
 export async function transferHeld(db: Database, key: ClaimKey, transfer: NewTransfer): Promise<boolean> {
   return db.transaction(async (transaction) => {
-    await fence(db, transaction, key)
+    await fence(db, transaction, key, { moved: true })
     const { transferTo, settings } = await readTransfer(db, key.chatId, transaction)
     const { agent, inputs } = transfer
     if (!isDeepStrictEqual(transferTo, { agent, inputs })) return false

@@ -174,7 +174,7 @@ export async function settleCancelled(
       also:
         `wanted_at = CASE WHEN wanted_seq <= cancel_seq AND NOT EXISTS (SELECT 1 FROM ${db.tables.queuedMessages} q ` +
         `WHERE q.chat_id = $chatId) THEN NULL ELSE wanted_at END, cancelled_turn = turn, ended_turn = turn, cancel_turn = NULL, ` +
-        'attempts = 0, failure = NULL, parked = 0, claimed_by = NULL, claimed_until = NULL',
+        'attempts = 0, deaths = 0, failure = NULL, parked = 0, claimed_by = NULL, claimed_until = NULL',
     })
     await insertMessages(db, shown, transaction, shown.length + settled.closed.length)
     if (settled.shown !== null) await linkUsages(db, settled, settled.shown.id, transaction)

@@ -333,8 +333,14 @@ export class CancelledError extends StateError {
 export class ToolRoundLimitError extends StateError {
   readonly code = 'chat.tool_round_limit'
 }
-/** The turn was begun several times and each process died over it: nobody tries again by themselves. (R25)
- * @remarks Find what kills the process (memory, a tool that exits), then `threadmill retry ID`. */
+/** Several processes died over the chat, the last of them while they ran nothing else: nobody runs it until somebody tries again. (E123)
+ * @remarks Find what kills them (memory, a tool that exits or crashes), then `threadmill retry ID`: it runs alone until it
+ * commits a move. */
+export class QuarantinedError extends StateError {
+  readonly code = 'chat.quarantined'
+}
+/** The turn was begun more often than the agent's `attempts` allow, and failed each time in a way that may pass. (R25)
+ * @remarks Find what fails it, then `threadmill retry ID`. */
 export class AttemptsExhaustedError extends StateError {
   readonly code = 'chat.attempts_exhausted'
 }
@@ -353,4 +359,11 @@ export class NothingToCompactError extends StateError {
 export class ShutdownError extends StateError {
   readonly code = 'shutdown'
   override readonly retryable = true
+  /** Whether it ends since something threw that nobody caught: a death of the chats that it could not finish. (E126) */
+  readonly failing: boolean
+
+  constructor(message: string, details: ErrorDetails & { readonly failing?: boolean } = {}) {
+    super(message, details)
+    this.failing = details.failing ?? false
+  }
 }

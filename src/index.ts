@@ -139,7 +139,8 @@ export type {
   ToolSpec,
 } from './providers/provider.ts'
 export type { BoardHandler, BoardOptions } from './server/board.ts'
-export { type ConnectOptions, Threadmill, type WorkerCounts } from './threadmill.ts'
+export type { IsolateOptions, WorkerCounts, WorkersOptions } from './start-workers.ts'
+export { type ConnectOptions, Threadmill } from './threadmill.ts'
 export type { Agent, Broadcast } from './tools/agent.ts'
 export {
   type AgentQuestion,

@@ -114,7 +114,9 @@ export async function open(
   const notice = (message: string) => instruments.observe({ type: 'notice', message })
   const services = source === null ? await embedded(wanted, { onNotice: notice }) : nothingStarted
   opened.push(() => services.stop())
-  const settings: Settings = { ...wanted, redisUrl: services.redisUrl }
+  // A URL of the environment need not be that of the application's own connections.
+  const databaseUrl = own.sequelize === undefined || own.isUrlBeside ? wanted.databaseUrl : null
+  const settings: Settings = { ...wanted, databaseUrl, redisUrl: services.redisUrl }
 
   const database = await openRows(settings, own, { migrates, onStatement: observe?.onStatement }, opened)
   const { sequelize } = database

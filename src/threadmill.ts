@@ -6,13 +6,15 @@ import type { AttachmentValue } from '../models/attachment-value.ts'
 import { purgeUnheld } from '../models/blobs.ts'
 import type { Extensions, Models } from '../models/index.ts'
 import { requireMigrated } from '../models/migrator.ts'
-import { liftPutOff } from '../models/sweep.ts'
+import type { Bell } from '../models/rows.ts'
+import { type Apart, OneAtATime } from '../workers/apart.ts'
 import { CompactJob } from '../workers/compact.ts'
 import { CompleteJob } from '../workers/complete.ts'
-import { Pool } from '../workers/pool.ts'
+import { performOnly } from '../workers/only.ts'
+import type { OnlyReport } from '../workers/own-process.ts'
+import type { Pool } from '../workers/pool.ts'
 import { closeQueues, type OpenedQueue, openQueues } from '../workers/queues.ts'
 import { RunToolsJob } from '../workers/run-tools.ts'
-import { Sweeper } from '../workers/sweep.ts'
 import { type Attachment, openAttachment } from './attachments/attachment.ts'
 import { type AttachmentsOptions, filesOf } from './attachments/options.ts'
 import { Approvals } from './chat/approvals.ts'
@@ -22,12 +24,12 @@ import { requireOptions } from './chat/verb-options.ts'
 import { requireConnectOptions } from './connect-options.ts'
 import { ArgumentError, ConfigurationError } from './errors.ts'
 import type { ContextFor } from './loop/contexts.ts'
-import { missingAgent } from './loop/ending.ts'
 import { probeSource } from './observability/health.ts'
 import type { ObservabilityOptions } from './observability/open.ts'
 import { openProbe, type Probe, type ProbeOptions } from './observability/probe.ts'
 import { equip, type Observers, open, type Parts } from './open.ts'
 import type { BoardHandler, BoardOptions } from './server/board.ts'
+import { startPool, type WorkersOptions } from './start-workers.ts'
 import type { Agent } from './tools/agent.ts'
 import type { Tool } from './tools/tool.ts'
 
@@ -66,16 +68,6 @@ export interface ConnectOptions extends SettingsOptions, ObservabilityOptions {
   readonly observe?: Observers | undefined
 }
 
-/** How many chats, tool rounds and summaries of one process run at once; what is left out is as configured. 0 = none. */
-export interface WorkerCounts {
-  /** Chats run at once. Default: `completeConcurrency`, 50. */
-  readonly complete?: number
-  /** Tool rounds run at once for agents with `toolExecution: 'queue'`. Default: `runToolsConcurrency`, 20. */
-  readonly runTools?: number
-  /** Summaries made at once as jobs. Default: `compactConcurrency`, 5. */
-  readonly compact?: number
-}
-
 /** The application's connection to its conversations. */
 export class Threadmill {
   /** Makes chats and finds them. */
@@ -98,6 +90,7 @@ export class Threadmill {
   /** The Sequelize that everything goes through, for transactions and for models of your own beside ours. */
   readonly sequelize: Sequelize
   readonly #parts: Parts
+  readonly #apart: Apart
   readonly #pools = new Set<Pool>()
   readonly #probes = new Set<Probe>()
   readonly #boardQueues: OpenedQueue[] = []
@@ -107,7 +100,9 @@ export class Threadmill {
     this.#parts = parts
     this.models = parts.models
     this.sequelize = parts.database.sequelize
-    const dependencies = { db: parts.db, bells: parts.bells, ports: parts.ports }
+    const { db, bells, ports } = parts
+    this.#apart = new OneAtATime({ ring: (chatId, queue) => bells.ring(chatId, queue), observe: ports.observe })
+    const dependencies = { db, bells, ports, apart: this.#apart }
     this.jobs = {
       complete: new CompleteJob(dependencies),
       runTools: new RunToolsJob(dependencies),
@@ -166,38 +161,22 @@ export class Threadmill {
   /**
    * Starts this process's workers, which run until `close` of the pool, or of this object, and a sweeper that rings for due
    * chats. Returns at once, before they are connected: `ready()` of the pool waits for that. (R23, R24)
-   * @param counts what is left out is as configured; with 0 for all of them only the sweeper runs.
-   * @throws {ArgumentError} for what is no number of workers.
+   * @param options what is left out is as configured; with 0 for all of them only the sweeper runs.
+   * @throws {ArgumentError} for what is no number of workers, or no option. {ConfigurationError} for an `isolate` that can't be used.
    */
-  startWorkers(counts: WorkerCounts = {}): Pool {
-    requireOptions('startWorkers', counts)
-    const { settings, redis, bells, claims, db, equipment, renewer, telemetry, ports } = this.#parts
-    const { observe } = ports
-    const agents = [...equipment.agents.keys()]
-    // The first jobs would wait for its thread, and a job that waits is lost for a while if its process dies.
-    void renewer.ready()
-    const pool = new Pool({
-      redis,
-      prefix: queuePrefix(settings.redisPrefix, redis),
-      jobs: this.jobs,
-      concurrency: {
-        complete: counts.complete ?? settings.completeConcurrency,
-        runTools: counts.runTools ?? settings.runToolsConcurrency,
-        compact: counts.compact ?? settings.compactConcurrency,
-      },
-      bells,
-      claims,
-      sweeper: new Sweeper({ db, bells, everyMs: settings.sweepEveryMs, agents, observe }),
-      observe,
-      telemetry,
-      graceMs: settings.shutdownGraceMs,
-      stuckAfterMs: settings.stuckAfterMs,
-      begin: () => liftPutOff(db, agents, missingAgent),
-    })
+  startWorkers(options: WorkersOptions = {}): Pool {
+    requireOptions('startWorkers', options)
+    const pool = startPool(this.#parts, { jobs: this.jobs, apart: this.#apart }, options)
     // A closed one is part of what a probe tells only until it has a successor.
     for (const before of this.#pools) if (before.state === 'closed') this.#pools.delete(before)
     this.#pools.add(pool)
     return pool
+  }
+
+  /** @internal Does one job here and now, in a process that was started for it. `stopping`: the process is to end. */
+  performOnly(chatId: string, queue: Bell, stopping: AbortSignal): Promise<OnlyReport['only']> {
+    const { claims, settings } = this.#parts
+    return performOnly(this.jobs[queue], chatId, { claims, stopping, graceMs: settings.shutdownGraceMs })
   }
 
   /**
@@ -300,6 +279,12 @@ export class Threadmill {
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
+  }
+
+  /** @internal Closes since something threw that nobody caught. */
+  async fail(): Promise<void> {
+    await Promise.all([...this.#pools].map((pool) => pool.fail()))
+    await this.close()
   }
 
   async #close(): Promise<void> {

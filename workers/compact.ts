@@ -1,8 +1,10 @@
 import type { Transaction } from 'sequelize'
+import type { Untaken } from '../models/claims.ts'
 import { putOffCompaction, wantCompaction } from '../models/compaction.ts'
 import type { PendingSettings } from '../models/settings.ts'
-import { type CompactionResult, runCompaction } from '../src/loop/run-compaction.ts'
-import { ChatJob, type JobOutcome, requireChatId } from './job.ts'
+import { isLeftForDeaths } from '../src/loop/deaths.ts'
+import { runCompaction } from '../src/loop/run-compaction.ts'
+import { type Attempt, type Attempting, ChatJob, came, type JobOutcome } from './job.ts'
 
 /** How long a worker that lacks the chat's agent leaves it to others, in ms. */
 const putOffMs = 30_000
@@ -27,25 +29,32 @@ export class CompactJob extends ChatJob {
    * @throws whatever kept it from being made; what may pass is tried again after a delay. {ArgumentError} for what is no id.
    */
   override async perform(chatId: string): Promise<JobOutcome> {
-    requireChatId(chatId)
-    const { ports } = this.dependencies
-    const result = await runCompaction(ports, { chatId, by: 'compact', options: {} })
+    return super.perform(chatId, () => false)
+  }
+
+  protected override async attempt({ chatId, alone }: Attempting): Promise<Attempt> {
+    const result = await runCompaction(this.dependencies.ports, { chatId, by: 'compact', options: {}, alone })
     switch (result.kind) {
       case 'ended':
-        return 'done'
+        return came('done')
       case 'handed-over':
-        return 'handed over'
+        return came('handed over')
       case 'lost':
-        return 'claim lost'
+        return came('claim lost')
       case 'refused':
-        return this.#leave(chatId, result)
+        return result
       default:
         return result satisfies never
     }
   }
 
+  protected override isLeftForDeaths(untaken: Untaken): boolean {
+    if (untaken.claimed || !untaken.compactDue) return false
+    return isLeftForDeaths(this.dependencies.ports, untaken, { by: this.queue })
+  }
+
   /** The wish stays with its row; whoever runs the chat now is done some time, and the sweeper rings then. */
-  async #leave(chatId: string, { untaken }: CompactionResult & { kind: 'refused' }): Promise<JobOutcome> {
+  protected override async leave(chatId: string, untaken: Untaken): Promise<JobOutcome> {
     const { db, ports } = this.dependencies
     if (untaken.claimed) return 'claimed elsewhere'
     if (!untaken.compactDue) return 'not wanted'

@@ -1,16 +1,21 @@
 import type { Transaction } from 'sequelize'
 import { onceCommitted } from '../config/transaction.ts'
+import type { Untaken } from '../models/claims.ts'
 import type { Database } from '../models/database.ts'
+import { setAsideAt } from '../models/deaths.ts'
 import type { Bell } from '../models/rows.ts'
 import type { PendingSettings } from '../models/settings.ts'
 import { failUntaken, putOff } from '../models/sweep.ts'
 import { wantChat } from '../models/wishes.ts'
 import { requireOptions } from '../src/chat/verb-options.ts'
 import { ArgumentError, MissingAgentError } from '../src/errors.ts'
+import { isLeftForDeaths } from '../src/loop/deaths.ts'
 import { failureOf, missingAgent, putOffDelayMs, putOffLimit } from '../src/loop/ending.ts'
 import { run } from '../src/loop/run.ts'
 import type { LoopPorts } from '../src/loop/run-context.ts'
+import { setChatAside } from '../src/loop/set-aside.ts'
 import type { JobEnd } from '../src/observability/observation.ts'
+import type { Apart } from './apart.ts'
 import type { Bells, RingOptions } from './bell.ts'
 
 /** A chat, or its id. Given a chat, its pending settings are stored too. */
@@ -36,6 +41,32 @@ export interface JobDependencies {
   readonly db: Database
   readonly bells: Bells
   readonly ports: LoopPorts
+  /** Where a chat runs that processes died over, unless a pool says otherwise. */
+  readonly apart: Apart
+}
+
+/** How a pool has its jobs done. */
+export interface Performing {
+  readonly stopping: () => boolean
+  readonly apart: Apart
+  /** Told the process of its own that runs the chat, where there is one. */
+  readonly onProcess: (pid: number) => void
+}
+
+export interface Attempting {
+  readonly chatId: string
+  readonly stopping: () => boolean
+  /** Whether no other chat that processes died over runs beside it. */
+  readonly alone: boolean
+}
+
+export type Attempt =
+  | { readonly kind: 'came'; readonly outcome: JobOutcome }
+  | { readonly kind: 'refused'; readonly untaken: Untaken }
+
+/** What an attempt came to. */
+export function came(outcome: JobOutcome): Attempt {
+  return { kind: 'came', outcome }
 }
 
 /** What a job comes to, as Bull Board shows it. `waiting`: the chat is parked until someone decides. */
@@ -82,30 +113,61 @@ export abstract class ChatJob {
   }
 
   /**
-   * Does the work of one job: runs the chat if it is wanted and nobody else runs it.
-   * @throws whatever ended the turn. {ArgumentError} for what is no id.
+   * Does the work of one job: runs the chat if it is wanted and nobody else runs it. One that processes died over is run here too, but no
+   * other such chat beside it; one that has cost too many is set aside.
+   * @throws whatever ended the turn. {QuarantinedError} for a chat that was set aside. {ArgumentError} for what is no id.
    */
   async perform(chatId: string, stopping: () => boolean): Promise<JobOutcome> {
+    return this.performApart(chatId, { stopping, apart: this.dependencies.apart, onProcess: () => {} })
+  }
+
+  /** @internal The same, by a pool that may have other places for a chat that processes died over. */
+  async performApart(chatId: string, { stopping, apart, onProcess }: Performing): Promise<JobOutcome> {
     requireChatId(chatId)
-    const result = await run(this.dependencies.ports, { chatId, verb: 'complete', by: this.queue, stopping })
+    const attempt = await this.attempt({ chatId, stopping, alone: false })
+    if (attempt.kind === 'came') return attempt.outcome
+    const { untaken } = attempt
+    if (!this.isLeftForDeaths(untaken)) return this.leave(chatId, untaken)
+    const { deaths, claimToken } = untaken
+    if (deaths >= setAsideAt) return this.#setAside(chatId, deaths)
+    const here = async () => {
+      const alone = await this.attempt({ chatId, stopping, alone: true })
+      return alone.kind === 'came' ? alone.outcome : this.leave(chatId, alone.untaken)
+    }
+    return apart.run({ chatId, queue: this.queue, deaths, claimToken, here, onProcess })
+  }
+
+  /** Runs the chat, if it can be taken. */
+  protected async attempt(order: Attempting): Promise<Attempt> {
+    const result = await run(this.dependencies.ports, { ...order, verb: 'complete', by: this.queue })
     switch (result.kind) {
       case 'ended':
-        if (result.handedTo !== null) return 'handed over'
-        return result.parked ? 'waiting' : 'done'
+        if (result.handedTo !== null) return came('handed over')
+        return came(result.parked ? 'waiting' : 'done')
       case 'lost':
-        return 'claim lost'
+        return came('claim lost')
       case 'refused':
-        return this.#refused(chatId, result.untaken)
+        return result
       default:
         return result satisfies never
     }
   }
 
+  /** Whether nothing but what it has cost keeps this process from taking a chat. */
+  protected isLeftForDeaths(untaken: Untaken): boolean {
+    const { claimed, dueForMs } = untaken
+    if (claimed || dueForMs === null || dueForMs < 0) return false
+    return isLeftForDeaths(this.dependencies.ports, untaken, { by: this.queue })
+  }
+
+  async #setAside(chatId: string, deaths: number): Promise<JobOutcome> {
+    const error = await setChatAside(this.dependencies.ports, chatId, deaths)
+    if (error === null) return 'claimed elsewhere'
+    throw error
+  }
+
   /** The wish stays with its row, whatever this job comes to. */
-  async #refused(
-    chatId: string,
-    untaken: { agent: string | null; claimed: boolean; dueForMs: number | null; putOff: number },
-  ): Promise<JobOutcome> {
+  protected async leave(chatId: string, untaken: Untaken): Promise<JobOutcome> {
     if (untaken.claimed) return 'claimed elsewhere'
     if (untaken.dueForMs === null || untaken.dueForMs < 0) return 'not wanted'
     const { db, ports } = this.dependencies

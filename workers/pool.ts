@@ -6,6 +6,7 @@ import type { Claims } from '../src/claims/claims.ts'
 import { CancelledError, ChatNotFoundError, ShutdownError } from '../src/errors.ts'
 import { errorCode, errorFacts } from '../src/observability/error-facts.ts'
 import type { JobEnd, Observe } from '../src/observability/observation.ts'
+import type { Apart } from './apart.ts'
 import type { Bells, RingData } from './bell.ts'
 import { answerCanary, isCanary } from './canary.ts'
 import type { ChatJob, JobOutcome } from './job.ts'
@@ -20,6 +21,8 @@ export interface PoolOptions {
   /** How many jobs of a queue run at once in this process; 0 = none of its jobs. */
   readonly concurrency: Readonly<Record<Bell, number>>
   readonly bells: Bells
+  /** Where chats run that processes died over. */
+  readonly apart: Apart
   readonly claims: Claims
   readonly sweeper: Sweeper
   readonly observe: Observe
@@ -47,6 +50,7 @@ export class Pool {
   readonly #watch: WorkerWatch
   readonly #begun: Promise<unknown>
   #stopping = false
+  #failing = false
   #closed: Promise<void> | null = null
   #isReady = false
   #ended = false
@@ -114,14 +118,22 @@ export class Pool {
     return this.#closed
   }
 
+  /** @internal Closes since something threw that nobody caught: what has to be aborted counts as a death of its chat. */
+  fail(): Promise<void> {
+    this.#failing = true
+    return this.close()
+  }
+
   async #close(): Promise<void> {
     const begun = performance.now()
     this.#stopping = true
     this.#watch.stop()
     await this.#begun
     await this.#options.sweeper.stop()
+    this.#options.apart.close()
     const grace = setTimeout(() => {
-      this.#options.claims.abortAll(new ShutdownError('The process is shutting down: the chat goes to another worker.'))
+      const why = 'The process is shutting down: the chat goes to another worker.'
+      this.#options.claims.abortAll(new ShutdownError(why, { failing: this.#failing }))
     }, this.#options.graceMs)
     try {
       await Promise.all(this.#workers.map((worker) => worker.close()))
@@ -158,7 +170,10 @@ export class Pool {
       return 'done'
     }
     try {
-      return await this.#options.jobs[queue].perform(chatId, () => this.#stopping)
+      const { jobs, apart } = this.#options
+      // Best effort: an operator sees by it which process runs the chat.
+      const onProcess = (pid: number) => void job.updateProgress({ alone: pid }).catch(() => {})
+      return await jobs[queue].performApart(chatId, { stopping: () => this.#stopping, apart, onProcess })
     } catch (error) {
       // Deleted on purpose, or rung before its transaction was rolled back: nothing is left to do.
       if (error instanceof ChatNotFoundError) return 'not wanted'

@@ -20,6 +20,8 @@ export interface Runner {
   /** host:pid. */
   readonly process: string
   readonly since: Date
+  /** The pid of the process that it started for the chat alone; null where it runs the chat itself. */
+  readonly own: number | null
 }
 
 /** Most active jobs that are searched for one chat's. */
@@ -52,7 +54,7 @@ export class QueueViews {
       const jobs = await queue.getActive(0, searched)
       const job = jobs.find((one) => one?.data.chatId === chatId && one.processedBy !== undefined)
       if (job?.processedBy !== undefined && job.processedOn !== undefined) {
-        return { process: job.processedBy, since: new Date(job.processedOn) }
+        return { process: job.processedBy, since: new Date(job.processedOn), own: ownProcessOf(job.progress) }
       }
     }
     return null
@@ -61,6 +63,12 @@ export class QueueViews {
   async close(): Promise<void> {
     await closeQueues(this.#queues)
   }
+}
+
+/** As a pool keeps it with a job. */
+export function ownProcessOf(progress: unknown): number | null {
+  const { alone } = (progress ?? {}) as { alone?: unknown }
+  return typeof alone === 'number' ? alone : null
 }
 
 /** The host:pid of each process with a worker of the queue; null from a server that does not list its clients. */

@@ -10,6 +10,7 @@ import { attachments } from './0009-attachments.ts'
 import { owners } from './0010-owners.ts'
 import { receipts } from './0011-receipts.ts'
 import { agents } from './0012-agents.ts'
+import { deaths } from './0013-deaths.ts'
 import { putOffs } from './0014-put-off.ts'
 import type { Migration } from './migration.ts'
 
@@ -29,5 +30,6 @@ export const migrations: readonly Migration[] = [
   owners,
   receipts,
   agents,
+  deaths,
   putOffs,
 ]

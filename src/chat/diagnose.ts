@@ -4,7 +4,7 @@ import type { ChatLook } from '../../models/transcript.ts'
 import { openRequests, openSubChat } from '../../models/waiting.ts'
 import { damages } from '../loop/soundness.ts'
 import { isPaused, isSummary, isWaiting, openCalls } from '../loop/transcript.ts'
-import { type Advice, adviceFor, damagedAdvice } from './diagnosis-advice.ts'
+import { type Advice, adviceFor, damagedAdvice, deathsOf } from './diagnosis-advice.ts'
 
 /** The rows that a diagnosis rests on. */
 export interface Evidence extends Pick<ChatLook, 'claimed' | 'due' | 'queued'> {
@@ -18,6 +18,8 @@ export interface Evidence extends Pick<ChatLook, 'claimed' | 'due' | 'queued'> {
     | 'wantedAt'
     | 'wantedQueue'
     | 'attempts'
+    | 'deaths'
+    | 'lastDeath'
     | 'putOff'
     | 'rounds'
     | 'failure'
@@ -97,6 +99,10 @@ export interface Diagnosis {
   readonly rounds: number
   /** Runs since the last stored message, those that died included. */
   readonly attempts: number
+  /** Processes that died over it since its last committed move. From two on it runs alone, after five it is set aside. (E120) */
+  readonly deaths: number
+  /** How the last of them ended, where it ran nothing else and somebody saw it; else null. */
+  readonly lastDeath: string | null
   /** How often workers have put it off. */
   readonly putOff: number
   /** The last message of the transcript: how far it got. */
@@ -141,6 +147,8 @@ export function diagnose(evidence: Evidence): Diagnosis {
     turn: chat.turn,
     rounds: chat.rounds,
     attempts: chat.attempts,
+    deaths: deathsOf(evidence),
+    lastDeath: chat.lastDeath,
     putOff: chat.putOff,
     lastMessage: last === undefined ? null : { position: last.position, role: last.role, at: last.createdAt },
     failure: chat.failure,

@@ -1,3 +1,4 @@
+import { aloneFrom, setAsideAt } from '../../models/deaths.ts'
 import type { ChatState } from '../../models/overview.ts'
 import { missingAgent } from '../loop/ending.ts'
 import { type Damage, mending, wordsOf } from '../loop/soundness.ts'
@@ -52,14 +53,23 @@ export function damagedAdvice(state: ChatState, damage: readonly Damage[], chatI
   }
 }
 
+/** The processes that died over a chat; a claim that lapsed was that of one that is gone. */
+export function deathsOf({ chat, claimed }: Pick<Evidence, 'chat' | 'claimed'>): number {
+  return chat.deaths + (!claimed && chat.claimedBy !== null ? 1 : 0)
+}
+
 const nothing = (text: string): Advice => ({ act: 'nothing', text: `nothing: ${text}` })
 const time = (at: Date | null) => at?.toISOString() ?? 'an unknown time'
 const times = (count: number) => (count === 1 ? 'once' : `${count} times`)
 
 function running({ chat }: Evidence): Finding {
   const cancels = chat.cancelTurn !== null && chat.cancelTurn === chat.turn
+  const process =
+    chat.deaths < aloneFrom
+      ? 'A process'
+      : `Since ${chat.deaths} processes died over it, one that runs no other such chat`
   return {
-    why: cancels ? 'A process runs it, and is about to carry out a cancel.' : 'A process runs it.',
+    why: cancels ? `${process} runs it, and is about to carry out a cancel.` : `${process} runs it.`,
     advice: nothing(
       `it runs; its claim lapses at ${time(chat.claimedUntil)} unless it is renewed, and another worker goes on then`,
     ),
@@ -73,12 +83,21 @@ function failed({ chat }: Evidence): Finding {
   return { why, advice: { act: 'retry', text: `put right what failed, then: threadmill retry ${chat.id}` } }
 }
 
-function due({ chat, workers, now }: Evidence): Finding {
+function due(evidence: Evidence): Finding {
+  const { chat, workers, now } = evidence
+  const deaths = deathsOf(evidence)
   const died = chat.claimedBy !== null && chat.claimedUntil !== null
   const since = Math.max(0, Math.round((now.getTime() - (chat.wantedAt ?? now).getTime()) / 1_000))
   const why = died
     ? `The process that ran it is gone: its claim lapsed at ${time(chat.claimedUntil)}.`
     : `It has been due for ${since} s, and no worker has taken it.`
+  if (workers !== 0 && deaths >= setAsideAt) {
+    return { why: `${why} It is the ${deaths}th that died over it.`, advice: nothing('a worker sets it aside') }
+  }
+  if (workers !== 0 && deaths >= aloneFrom) {
+    const room = 'a worker runs it alone as soon as it has room for that'
+    return { why: `${why} ${deaths} processes have died over it.`, advice: nothing(room) }
+  }
   if (workers === 0) return { why: `${why} No worker is connected.`, advice: startWorker(chat) }
   if (chat.putOff > 0) return { why, advice: startWorker(chat) }
   return { why, advice: nothing('a worker takes it as soon as one is free; if none does, start one more') }

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { ArgumentError } from '../errors.ts'
 import type { ProbeOptions } from '../observability/probe.ts'
-import type { WorkerCounts } from '../threadmill.ts'
+import type { IsolateOptions, WorkersOptions } from '../start-workers.ts'
 import { LONGEST_WAIT_MS } from '../tools/definition.ts'
 import { isWithinLimit, TEXT_LIMIT_BYTES } from '../tools/text-limit.ts'
 import type { ApproveOptions, DecideOptions, DeciderOptions } from './chat-decisions.ts'
@@ -69,7 +69,17 @@ const shapes = {
     port: z.int('must be a port').min(0, 'must be a port').max(65_535, 'must be a port'),
     host: z.string('must be a text').min(1, 'must not be empty').optional(),
   }),
-  startWorkers: strict<WorkerCounts>({ complete: count, runTools: count, compact: count }),
+  startWorkers: strict<WorkersOptions>({
+    complete: count,
+    runTools: count,
+    compact: count,
+    isolate: strict<IsolateOptions>({
+      app: z.string('must be a file').min(1, 'must be a file'),
+      logLevel: z.enum(['debug', 'info', 'warn', 'error', 'silent'], 'must be a level').optional(),
+      databaseUrl: z.string('must be a text').optional(),
+      redisUrl: z.string('must be a text').optional(),
+    }).optional(),
+  }),
 }
 
 /**

@@ -74,10 +74,12 @@ export class Claims {
 
   /**
    * Takes a chat: Redlock first as a cheap gate, then the database, which decides.
+   * @param deathsBelow leaves a chat alone that has cost so many processes; null = whatever it has cost.
    * @throws {ChatNotFoundError} when there is no such chat.
    */
-  async take(chatId: string, reason: TakeFor): Promise<Taken> {
+  async take(chatId: string, reason: TakeFor, deathsBelow: number | null): Promise<Taken> {
     const { rows, lock, renewer, ttlMs, clock } = this.#options
+    const agents = this.#options.agents()
     await renewer.ready()
     for (let tries = 1; ; tries++) {
       const claimId = clock.newId()
@@ -88,7 +90,7 @@ export class Claims {
         const onSent = () => {
           begun = moment(clock.clocks)
         }
-        const take = { chatId, claimId, ttlMs, reason, agents: this.#options.agents(), onSent }
+        const take = { chatId, claimId, ttlMs, reason, agents, deathsBelow, onSent }
         const taken = await rows.take(take).catch(async (error: unknown) => {
           await lock.release(claimId)
           throw error

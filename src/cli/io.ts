@@ -16,8 +16,8 @@ export interface Io {
   readonly stdin: Input
   /** The variables of the environment; left out, those of the process. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
-  /** Where signals and errors that nobody caught are heard: the process itself. */
-  readonly process: EventEmitter
+  /** Where signals and errors that nobody caught are heard: the process itself. One that another process started can talk to it. */
+  readonly process: EventEmitter & Partial<Pick<NodeJS.Process, 'send' | 'disconnect' | 'ppid'>>
   /** Ends the process at once. */
   readonly exit: (code: number) => void
 }

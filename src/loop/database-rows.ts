@@ -7,6 +7,7 @@ import {
   releaseCompaction,
 } from '../../models/compaction.ts'
 import type { Database } from '../../models/database.ts'
+import { setAside } from '../../models/deaths.ts'
 import { pauseToolCall, setApproval } from '../../models/pausing.ts'
 import { reportToParent } from '../../models/sub-chats.ts'
 import { lookAtChat, readQueue, readRecent, readRemembered, readToolCalls } from '../../models/transcript.ts'
@@ -50,6 +51,7 @@ export function databaseRows(db: Database, ttlMs: number): RowsPort {
     commitSummary: (key, summary) => commitSummary(db, key, summary),
     releaseCompaction: (key, release) => releaseCompaction(db, key, release),
     releaseCancelledCompaction: (key) => releaseCancelledCompaction(db, key),
+    setAside: (aside) => setAside(db, aside),
     openUsage: (usage) => openUsage(db, usage),
     closeUsage: (id, closing) => closeUsage(db, id, closing),
     closeOrphanedUsages: (chatId, claimToken) => closeOrphanedUsages(db, chatId, claimToken),

@@ -1,15 +1,8 @@
-import type { ClaimKey, TakeFor, Untaken, WishAfter } from '../../models/claims.ts'
+import type { ClaimKey, Release, TakeFor, Untaken } from '../../models/claims.ts'
 import type { CompactWishAfter, MeasuredContext, NewSummary } from '../../models/compaction.ts'
+import type { SettingAside } from '../../models/deaths.ts'
 import type { FoundApproval, NewPause } from '../../models/pausing.ts'
-import type {
-  Approval,
-  Bell,
-  ChatRow,
-  Failure,
-  QueuedMessageRow,
-  ToolCallRow,
-  TranscriptMessage,
-} from '../../models/rows.ts'
+import type { Approval, Bell, ChatRow, QueuedMessageRow, ToolCallRow, TranscriptMessage } from '../../models/rows.ts'
 import type { ChatLook } from '../../models/transcript.ts'
 import type { NewTransfer } from '../../models/transferring.ts'
 import type { NewAnswer, NewMessage, NewResult, UsageLink } from '../../models/turns.ts'
@@ -41,8 +34,11 @@ export type Taken =
   | { readonly kind: 'refused'; readonly untaken: Untaken }
 
 export interface ClaimsPort {
-  /** @throws {ChatNotFoundError} */
-  take(chatId: string, reason: TakeFor): Promise<Taken>
+  /**
+   * Takes a chat that has not cost so many processes; null = whatever it has cost.
+   * @throws {ChatNotFoundError}
+   */
+  take(chatId: string, reason: TakeFor, deathsBelow: number | null): Promise<Taken>
 }
 
 /** The rows of a chat. Writes are fenced by the claim they are given. */
@@ -74,14 +70,13 @@ export interface RowsPort {
     key: ClaimKey,
     settled: UsageLink & { shown: NewMessage | null; closed: readonly NewResult[] },
   ): Promise<void>
-  release(
-    key: ClaimKey,
-    release: { seen: number; wish: WishAfter; parked: boolean; failure: Failure | null; turnEnded: boolean },
-  ): Promise<boolean>
+  release(key: ClaimKey, release: Omit<Release, keyof ClaimKey>): Promise<boolean>
   countCompaction(key: ClaimKey): Promise<boolean>
   commitSummary(key: ClaimKey, summary: NewSummary): Promise<boolean>
-  releaseCompaction(key: ClaimKey, release: { seen: number; wish: CompactWishAfter }): Promise<boolean>
+  releaseCompaction(key: ClaimKey, release: { seen: number; wish: CompactWishAfter; died?: boolean }): Promise<boolean>
   releaseCancelledCompaction(key: ClaimKey): Promise<boolean>
+  /** Records that nobody is to run a chat that kills its processes. Needs no claim. */
+  setAside(aside: SettingAside): Promise<boolean>
   openUsage(usage: NewUsage): Promise<void>
   closeUsage(id: string, closing: UsageClosing): Promise<void>
   closeOrphanedUsages(chatId: string, claimToken: number): Promise<void>

@@ -12,6 +12,7 @@ import {
 } from '../errors.ts'
 import type { Refusal, RunOutcome } from '../observability/observation.ts'
 import { compact } from './compact.ts'
+import { deathsBelow, isFailing, isLeftForDeaths } from './deaths.ts'
 import { codeOf, isRetryable, missingAgent, retryDelayAfter } from './ending.ts'
 import { cancelled } from './move-on.ts'
 import { pendingToolCalls } from './pending-tool-calls.ts'
@@ -33,6 +34,8 @@ export interface CompactionOrder {
     readonly model?: string | undefined
     readonly keep?: number | undefined
   }
+  /** Whether this process runs nothing else, or no other chat at least that has cost processes. */
+  readonly alone?: boolean | undefined
   /** What the caller's chat object brings along. */
   readonly caller?: RunOrder['caller']
 }
@@ -52,9 +55,18 @@ export type CompactionResult =
  * @throws whatever kept the summary from being made.
  */
 export async function runCompaction(ports: LoopPorts, order: CompactionOrder): Promise<CompactionResult> {
-  const taken = await ports.claims.take(order.chatId, order.by === 'caller' ? 'compact' : 'compact-job')
+  const taken = await ports.claims.take(
+    order.chatId,
+    order.by === 'caller' ? 'compact' : 'compact-job',
+    deathsBelow(order),
+  )
   if (taken.kind === 'refused') {
-    ports.observe({ type: 'run.refused', chatId: order.chatId, by: order.by, why: refusal(taken.untaken, order) })
+    ports.observe({
+      type: 'run.refused',
+      chatId: order.chatId,
+      by: order.by,
+      why: refusal(ports, taken.untaken, order),
+    })
     return taken
   }
   const { chatId, by } = order
@@ -69,9 +81,10 @@ export async function runCompaction(ports: LoopPorts, order: CompactionOrder): P
   }
 }
 
-function refusal({ claimed, compactDue }: Untaken, { by }: CompactionOrder): Refusal {
+function refusal(ports: LoopPorts, { claimed, compactDue, ...untaken }: Untaken, order: CompactionOrder): Refusal {
   if (claimed) return 'claimed'
-  return by !== 'caller' && !compactDue ? 'not-wanted' : 'agent-missing'
+  if (order.by !== 'caller' && !compactDue) return 'not-wanted'
+  return isLeftForDeaths(ports, untaken, order) ? 'deadly' : 'agent-missing'
 }
 
 async function underClaim(
@@ -181,7 +194,8 @@ async function fail(
   const { chat } = run?.look ?? (await ports.rows.look(order.chatId))
   const most = run?.configuration.agent.attempts ?? 1
   const wish = wishAfter(order, error, { attempts: chat.compactAttempts, most })
-  const released = await ports.rows.releaseCompaction(claim, { seen: chat.compactSeq, wish })
+  const died = isFailing(claim)
+  const released = await ports.rows.releaseCompaction(claim, { seen: chat.compactSeq, wish, died })
   if (!released) return lost()
   const retry = wish.kind === 'later' ? { retryInMs: wish.delayMs } : {}
   report.ended(failedOutcome(error, wish), { error, ...retry })

@@ -71,6 +71,8 @@ export interface RunOrder {
   readonly onChunk?: OnChunk | undefined
   /** What the caller's chat object brings along. */
   readonly caller?: Caller | undefined
+  /** Whether this process runs nothing else, or no other chat at least that has cost processes. */
+  readonly alone?: boolean | undefined
   /** True once the process wants to end: the run gives the chat to another worker between two moves. */
   readonly stopping?: (() => boolean) | undefined
 }

@@ -1,8 +1,16 @@
 import { claimLost, type TakeFor, type Untaken } from '../../models/claims.ts'
-import type { Bell, TranscriptMessage } from '../../models/rows.ts'
-import { AttemptsExhaustedError, CancelledError, ChatNotFoundError, ClaimLostError, ShutdownError } from '../errors.ts'
+import type { Bell, ChatRow, TranscriptMessage } from '../../models/rows.ts'
+import {
+  AttemptsExhaustedError,
+  CancelledError,
+  ChatNotFoundError,
+  ClaimLostError,
+  type QuarantinedError,
+  ShutdownError,
+} from '../errors.ts'
 import { eventToolCall } from '../events/tool-call.ts'
 import type { Refusal, RunOutcome } from '../observability/observation.ts'
+import { deathsBelow, isFailing, isLeftForDeaths, quarantined } from './deaths.ts'
 import { type Ending, endingOf, failureOf } from './ending.ts'
 import { type Moved, moveOn } from './move-on.ts'
 import type { HeldClaim } from './ports.ts'
@@ -28,10 +36,15 @@ export type RunResult =
 export async function run(ports: LoopPorts, order: RunOrder): Promise<RunResult> {
   let last = null as Driven | null
   for (;;) {
-    const taken = await ports.claims.take(order.chatId, last === null ? takeFor(order) : 'job')
+    const taken = await ports.claims.take(order.chatId, last === null ? takeFor(order) : 'job', deathsBelow(order))
     if (taken.kind === 'refused') {
       if (last !== null) return { kind: 'ended', ...last }
-      ports.observe({ type: 'run.refused', chatId: order.chatId, by: order.by, why: refusal(taken.untaken, order) })
+      ports.observe({
+        type: 'run.refused',
+        chatId: order.chatId,
+        by: order.by,
+        why: refusal(ports, taken.untaken, order),
+      })
       return taken
     }
     const driven: Driven | 'lost' = await drive(ports, order, taken.claim)
@@ -43,9 +56,10 @@ export async function run(ports: LoopPorts, order: RunOrder): Promise<RunResult>
   }
 }
 
-function refusal({ claimed, dueForMs }: Untaken, { by }: RunOrder): Refusal {
+function refusal(ports: LoopPorts, { claimed, dueForMs, ...untaken }: Untaken, order: RunOrder): Refusal {
   if (claimed) return 'claimed'
-  return by !== 'caller' && (dueForMs === null || dueForMs < 0) ? 'not-wanted' : 'agent-missing'
+  if (order.by !== 'caller' && (dueForMs === null || dueForMs < 0)) return 'not-wanted'
+  return isLeftForDeaths(ports, untaken, order) ? 'deadly' : 'agent-missing'
 }
 
 function takeFor(order: RunOrder): TakeFor {
@@ -113,16 +127,19 @@ async function begin(ports: LoopPorts, order: RunOrder, claim: HeldClaim, report
   await closeOrphanedUsages(ports, look)
   const configuration = await ports.configure(look.chat, order)
   const context = new RunContext(ports, order, claim, configuration, rows, report)
-  const { attempts } = look.chat
-  if (order.by !== 'caller' && attempts > configuration.agent.attempts) {
-    throw new AttemptsExhaustedError(
-      `Turn ${look.chat.turn} of chat ${order.chatId} was begun ${attempts - 1} times and no process lived to commit a message. ` +
-        'Find out what kills its workers, then run complete() or enqueue it again.',
-      { chatId: order.chatId },
-    )
-  }
+  if (order.by !== 'caller' && look.chat.attempts > configuration.agent.attempts) throw exhausted(look.chat)
   context.publish({ type: 'run.started', turn: look.chat.turn })
   return context
+}
+
+/** Both count: an agent may allow fewer attempts than a chat is allowed to cost processes. */
+function exhausted(chat: ChatRow): AttemptsExhaustedError | QuarantinedError {
+  if (chat.deaths > 0) return quarantined(chat, chat.deaths)
+  return new AttemptsExhaustedError(
+    `Turn ${chat.turn} of chat ${chat.id} was begun ${chat.attempts - 1} times and committed no message. ` +
+      'Find out what fails it, then run complete() or enqueue it again.',
+    { chatId: chat.id },
+  )
 }
 
 async function release(run: RunContext, ending: Ending, turnEnded: boolean): Promise<void> {
@@ -192,7 +209,8 @@ async function fail(
 async function releaseFailed(run: Pick<RunContext, 'ports' | 'chat' | 'claim'>, ending: Ending): Promise<boolean> {
   try {
     const turnEnded = await tellFailed(run, ending.failure)
-    return await run.ports.rows.release(run.claim, { seen: run.chat.wantedSeq, ...ending, turnEnded })
+    const died = isFailing(run.claim)
+    return await run.ports.rows.release(run.claim, { seen: run.chat.wantedSeq, ...ending, turnEnded, died })
   } catch (error) {
     if (error instanceof ClaimLostError) return false
     throw error

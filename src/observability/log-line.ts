@@ -59,6 +59,12 @@ const rules: { readonly [Name in Type]: Rule<Name> } = {
   'lock.missing': ['warn', 'Redis gave no lock; the database decides alone'],
   'chat.put-off': ['info', 'A chat was put off: this process lacks its agent'],
   'chat.failed': ['error', 'A chat failed: no worker has its agent'],
+  'alone.started': ['warn', 'Processes died over a chat: it runs alone'],
+  'alone.ended': [({ outcome }) => (outcome === 'died' ? 'error' : 'info'), 'A chat that ran alone ended'],
+  'chat.quarantined': [
+    'error',
+    'A chat is set aside: processes died over it, and it runs again only when somebody says so',
+  ],
   'ring.lost': ['warn', 'A ring was lost; the sweeper rings again'],
   'sweep.ended': [({ rung }) => (rung > 0 ? 'debug' : null), 'The sweeper rang for chats that were due'],
   'job.started': ['debug', 'A job was begun'],

@@ -12,8 +12,8 @@ export interface RunFacts {
   readonly claimToken: number | null
 }
 
-/** Why a chat that a job or a caller wanted to run was not taken. */
-export type Refusal = 'claimed' | 'not-wanted' | 'agent-missing'
+/** Why a chat that a job or a caller wanted to run was not taken. `deadly`: it has cost processes, and runs alone or not at all. */
+export type Refusal = 'claimed' | 'not-wanted' | 'agent-missing' | 'deadly'
 
 /**
  * How a run ended. `answered`, `cancelled` and `failed` end the turn too; `retry` and `put-off` come back by themselves;
@@ -35,7 +35,10 @@ export type RunOutcome =
 
 export type MoveName = 'settle-cancelled' | 'run-tools' | 'transfer' | 'take-queued' | 'generate' | 'compact'
 
-/** What a job came to; all but the last two are what it returns. */
+/**
+ * What a job came to; all but the last two are what it returns. Of a chat that has cost processes: it `runs alone later`, since there is no
+ * room now; its process `died alone`, or its turn `failed alone`, as that process's log tells.
+ */
 export type JobEnd =
   | 'done'
   | 'waiting'
@@ -44,6 +47,9 @@ export type JobEnd =
   | 'put off'
   | 'handed over'
   | 'claim lost'
+  | 'runs alone later'
+  | 'died alone'
+  | 'failed alone'
   | 'cancelled'
   | 'failed'
 
@@ -142,7 +148,9 @@ export type ToolEnded = Observed<
  * `by` the queue whose job it is, or `caller`; `queue` and `job` a queue and the name of its job; `tool` and `toolCallId` a
  * call; `provider` and `model` who was asked; `attempt` counts from 1; `code` and `error` what went wrong, null where
  * nothing did; `outcome`, `why` and `approval` what was decided; `durationMs` how long it took, `delayMs` how long it is
- * put off, `waitedMs` how long it had been due, `quietMs` how long nothing was heard of it; `messages`, `rung`, `complete`, `runTools` and `compact` are counts.
+ * put off, `waitedMs` how long it had been due, `quietMs` how long nothing was heard of it; `pid` a process of one chat, null for this
+ * one; `deaths` how many processes died over a chat, and `lastDeath` how the last of them ended; `messages`, `rung`, `complete`,
+ * `runTools` and `compact` are counts.
  */
 export type Observation =
   | Observed<'run.refused', { chatId: string; by: 'caller' | Bell; why: Refusal }>
@@ -185,6 +193,23 @@ export type Observation =
   | Observed<'chat.put-off', { chatId: string; agent: string; delayMs: number }>
   /** No worker had the chat's agent for too long. */
   | Observed<'chat.failed', { chatId: string; agent: string; code: string }>
+  /** Processes died over a chat, so it is run alone: in a process of its own, or in this one where `pid` is null. */
+  | Observed<'alone.started', { chatId: string; queue: Bell; deaths: number; pid: number | null }>
+  /** That is over. `died`: the process ended without giving the chat back, with `how`. */
+  | Observed<
+      'alone.ended',
+      {
+        chatId: string
+        queue: Bell
+        pid: number | null
+        outcome: 'ended' | 'died'
+        /** The signal or exit code that it died with; null where it did not. */
+        how: string | null
+        durationMs: number
+      }
+    >
+  /** A chat was given up since processes died over it; `lastDeath`: how the last of them ended, where it is known. */
+  | Observed<'chat.quarantined', RunFacts & { agent: string | null; deaths: number; lastDeath: string | null }>
   | Observed<'ring.lost', { chatId: string; queue: Bell; error: ErrorFacts }>
   | Observed<'sweep.ended', { rung: number; durationMs: number }>
   | Observed<'job.started', { queue: Bell; job: string; chatId: string; waitedMs: number }>

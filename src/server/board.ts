@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ownProcessOf } from '../../workers/queue-view.ts'
 import type { OpenedQueue } from '../../workers/queues.ts'
 import { refusedAct } from './guard.ts'
 
@@ -76,12 +77,15 @@ interface SeenJob {
   readonly name?: string
   readonly data?: unknown
   readonly returnvalue?: unknown
+  readonly progress?: unknown
 }
 
 /** What the job is about, and what it came to: a chat that waits for a person is told from one that is done. */
 function nameOf(job: SeenJob): string {
   const outcome = typeof job.returnvalue === 'string' ? [outcomes[job.returnvalue] ?? job.returnvalue] : []
-  return [`chat ${chatIdOf(job) ?? '?'}`, job.name, ...outcome].join(' · ')
+  const own = ownProcessOf(job.progress)
+  const alone = own === null ? [] : [`alone in process ${own}`]
+  return [`chat ${chatIdOf(job) ?? '?'}`, job.name, ...alone, ...outcome].join(' · ')
 }
 
 const outcomes: Readonly<Record<string, string>> = { waiting: 'waits for a person' }

@@ -18,6 +18,8 @@ const untouched: Evidence['chat'] = {
   wantedAt: null,
   wantedQueue: null,
   attempts: 0,
+  deaths: 0,
+  lastDeath: null,
   putOff: 0,
   rounds: 0,
   failure: null,

@@ -85,7 +85,9 @@ onEachDatabase('The queue beside a run', (kind) => {
       })
       await db.insert<QueuedMessageRow>(db.tables.queuedMessages, queuedMessageColumns, queue)
       const key = { chatId, claimId: uuid() }
-      expect(await takeChat(db, { ...key, ttlMs: 60_000, reason: 'verb', agents: ['clerk'] })).to.equal(true)
+      expect(
+        await takeChat(db, { ...key, ttlMs: 60_000, reason: 'verb', deathsBelow: null, agents: ['clerk'] }),
+      ).to.equal(true)
       const removed = new Set<string>()
       for (const [at, row] of queue.entries()) {
         const take = () =>

@@ -1,19 +1,22 @@
 import type { ClaimKey, Release, TakeFor, TakeOptions, Untaken, WishAfter } from '../../models/claims.ts'
 import type { ChatRow } from '../../models/rows.ts'
 import type { DueChat } from '../../models/sweep.ts'
-import { earliest, live, tryAgain, wakeUp } from './fence.ts'
+import { beginAnew, deathsAnew, deathsSoFar, earliest, lapsed, live, wakeUp } from './fence.ts'
 import { isClaimed, type MemoryTables } from './tables.ts'
 
 // The statements of `models/claims.ts`, and the query of the sweeper.
 
 export function takeChat(tables: MemoryTables, options: TakeOptions): boolean {
-  const { chatId, claimId, ttlMs, reason, agents } = options
+  const { chatId, claimId, ttlMs, reason, agents, deathsBelow } = options
   const chat = tables.chats.get(chatId)
   const now = tables.now()
   if (chat === undefined || isClaimed(chat, now.getTime()) || !isWanted(chat, reason, now)) return false
   if (chat.agent !== null && !agents.includes(chat.agent)) return false
+  if (deathsBelow !== null && deathsSoFar(chat) >= deathsBelow) return false
+  const deaths = (reason === 'complete' ? deathsAnew(chat) : chat.deaths) + lapsed(chat)
   const claimedUntil = new Date(now.getTime() + ttlMs)
   Object.assign(chat, { claimedBy: claimId, claimedUntil, claimToken: chat.claimToken + 1, updatedAt: now })
+  Object.assign(chat, { deaths, lastDeath: null })
   count(chat, reason, now)
   return true
 }
@@ -31,7 +34,7 @@ function count(chat: ChatRow, reason: TakeFor, now: Date): void {
       return
     case 'complete':
       Object.assign(chat, { wantedQueue: null, attempts: 1 })
-      tryAgain(chat)
+      beginAnew(chat)
       wakeUp(chat, now)
       return
     case 'compact-job':
@@ -47,9 +50,9 @@ function count(chat: ChatRow, reason: TakeFor, now: Date): void {
 export function readUntaken(tables: MemoryTables, chatId: string): Untaken | null {
   const chat = tables.chats.get(chatId)
   if (chat === undefined) return null
-  const { agent, putOff } = chat
+  const { agent, putOff, claimToken } = chat
   const { claimed, dueForMs, compactDue } = tables.look(chatId)
-  return { agent, putOff, claimed, dueForMs, compactDue }
+  return { agent, putOff, claimToken, claimed, dueForMs, compactDue, deaths: claimed ? chat.deaths : deathsSoFar(chat) }
 }
 
 /** A lapsed claim is never revived. */
@@ -68,12 +71,13 @@ export function renewToolCallClaim(tables: MemoryTables, callId: string, claimId
 }
 
 export function releaseChat(tables: MemoryTables, release: Release): boolean {
-  const { seen, wish, parked, failure, turnEnded } = release
+  const { seen, wish, parked, failure, turnEnded, died = false } = release
   const chat = live(tables, release)
   if (chat === null) return false
   const now = tables.now()
   const wanted = chat.wantedSeq !== seen
   if (wish.kind !== 'later') chat.attempts = 0
+  if (died) chat.deaths++
   chat.putOff = wish.kind === 'put-off' ? chat.putOff + 1 : 0
   if (!wanted) chat.wantedAt = dueAfter(chat, wish, now)
   if (wish.kind === 'none' && !wanted) chat.cancelTurn = null

@@ -27,12 +27,13 @@ export function summaryRows(tables: MemoryTables): SummaryRows {
       linkUsages(tables, usageIds, message.id)
       return true
     },
-    async releaseCompaction(key, { seen, wish }) {
+    async releaseCompaction(key, { seen, wish, died }) {
       const chat = live(tables, key)
       if (chat === null) return false
       const now = tables.now()
       if (chat.compactSeq === seen) chat.compactAt = dueAfter(chat, wish, now)
       if (wish.kind === 'none') chat.compactAttempts = 0
+      if (died) chat.deaths++
       Object.assign(chat, { claimedBy: null, claimedUntil: null, updatedAt: now })
       return true
     },

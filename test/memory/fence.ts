@@ -1,4 +1,5 @@
 import { type ClaimKey, claimLost, type FenceOptions } from '../../models/claims.ts'
+import { aloneFrom } from '../../models/deaths.ts'
 import type { ChatRow } from '../../models/rows.ts'
 import { isClaimed, type MemoryTables } from './tables.ts'
 
@@ -29,9 +30,10 @@ export function prove(
 export function pass(
   tables: MemoryTables,
   chat: ChatRow,
-  { messages = 0, aside = false, round = false }: Pick<FenceOptions, 'messages' | 'aside' | 'round'> = {},
+  { messages = 0, aside = false, moved = false, round = false }: Omit<FenceOptions, 'unlessCancelled' | 'also'> = {},
 ): void {
   if (messages > 0 && !aside) Object.assign(chat, { attempts: 0, putOff: 0 })
+  if (messages > 0 || moved) chat.deaths = 0
   if (round) chat.rounds++
   chat.updatedAt = tables.now()
 }
@@ -56,9 +58,26 @@ export function earliest(wanted: Date | null, due: Date): Date {
 
 /** A failed or cancelled turn is tried again. */
 export function tryAgain(chat: ChatRow): void {
-  const givenUp = chat.failure !== null || chat.cancelledTurn === chat.turn
-  if (givenUp) Object.assign(chat, { rounds: 0, compactions: 0, endedTurn: null })
+  chat.deaths = deathsAnew(chat)
+  beginAnew(chat)
+}
+
+export function beginAnew(chat: ChatRow): void {
+  if (isGivenUp(chat)) Object.assign(chat, { rounds: 0, compactions: 0, endedTurn: null })
   Object.assign(chat, { failure: null, cancelledTurn: null })
+}
+
+const isGivenUp = ({ failure, cancelledTurn, turn }: ChatRow) => failure !== null || cancelledTurn === turn
+
+/** Whoever held the chat last never gave it back. */
+export const lapsed = ({ claimedBy }: ChatRow) => (claimedBy === null ? 0 : 1)
+export const deathsSoFar = (chat: ChatRow) => chat.deaths + lapsed(chat)
+export const deathsForgiven = ({ deaths }: ChatRow) => (deaths < aloneFrom ? 0 : aloneFrom)
+export const deathsAnew = (chat: ChatRow) => (isGivenUp(chat) ? deathsForgiven(chat) : chat.deaths)
+
+export function liftFailure(chat: ChatRow): void {
+  if (chat.failure !== null) chat.deaths = deathsForgiven(chat)
+  chat.failure = null
 }
 
 /** What becomes of the wish when a cancel is met: it goes, unless something newer waits. */

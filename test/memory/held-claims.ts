@@ -16,9 +16,9 @@ export class MemoryClaims implements ClaimsPort {
     this.#newId = newId
   }
 
-  async take(...[chatId, reason]: Parameters<ClaimsPort['take']>): ReturnType<ClaimsPort['take']> {
+  async take(...[chatId, reason, deathsBelow]: Parameters<ClaimsPort['take']>): ReturnType<ClaimsPort['take']> {
     const claimId = this.#newId()
-    if (takeChat(this.#tables, { chatId, claimId, ttlMs: this.#ttlMs, reason, agents: [] })) {
+    if (takeChat(this.#tables, { chatId, claimId, ttlMs: this.#ttlMs, reason, agents: [], deathsBelow })) {
       return { kind: 'held', claim: this.#held(chatId, claimId) }
     }
     const untaken = readUntaken(this.#tables, chatId)

@@ -27,7 +27,7 @@ export function pauseRows(tables: MemoryTables): PauseRows {
       return true
     },
     async pauseToolCall(key, { id, state, subChat, expired }) {
-      fence(tables, key)
+      fence(tables, key, { moved: true })
       const call = tables.toolCall(id)
       const open = call === null ? [] : openRequests(call).map((request) => request.key)
       if (expired !== undefined && !expired.seen.every((one) => open.includes(one))) return false
@@ -59,7 +59,7 @@ export function pauseRows(tables: MemoryTables): PauseRows {
       return true
     },
     async transfer(key, { agent, inputs, leavesInstructions, instructions: stored }) {
-      const chat = fence(tables, key)
+      const chat = fence(tables, key, { moved: true })
       if (chat === null || !isDeepStrictEqual(chat.transferTo, { agent, inputs })) return false
       Object.assign(chat, { agent, transferTo: null, putOff: 0 })
       const { tools: _, ...settings } = chat.settings

@@ -1,6 +1,7 @@
 import type { RowsPort } from '../../src/loop/ports.ts'
 import { releaseChat } from './claims.ts'
 import { summaryRows } from './compaction.ts'
+import { setAside } from './deaths.ts'
 import { pauseRows } from './pausing.ts'
 import type { MemoryTables } from './tables.ts'
 import { turnRows } from './turns.ts'
@@ -21,6 +22,7 @@ export function memoryRows(tables: MemoryTables, ttlMs: number): RowsPort {
     ...pauseRows(tables),
     release: async ({ chatId, claimId }, release) => releaseChat(tables, { chatId, claimId, ...release }),
     ...summaryRows(tables),
+    setAside: async (aside) => setAside(tables, aside),
     ...usageRows(tables),
   }
 }

@@ -10,6 +10,7 @@ import {
   type Untaken,
 } from '../../models/claims.ts'
 import type { Database } from '../../models/database.ts'
+import { type Death, noteDeath } from '../../models/deaths.ts'
 import { answerRequest, type Decided, type Decision, decide, type RequestAnswer } from '../../models/decisions.ts'
 import { type Posting, postMessage } from '../../models/posting.ts'
 import { enqueueMessage, type Queueing, type Unqueued, unqueueMessage } from '../../models/queue.ts'
@@ -21,6 +22,7 @@ import { databaseRows } from '../../src/loop/database-rows.ts'
 import type { RowsPort } from '../../src/loop/ports.ts'
 import * as cancelling from './cancelling.ts'
 import * as claims from './claims.ts'
+import * as deaths from './deaths.ts'
 import * as decisions from './decisions.ts'
 import { memoryRows } from './rows.ts'
 import type { MemoryTables } from './tables.ts'
@@ -42,6 +44,7 @@ export interface Statements {
   decide: (decision: Decision) => Promise<Decided>
   answer: (given: RequestAnswer) => Promise<Decided>
   cancel: (chatId: string, turn: number | null) => Promise<string[]>
+  noteDeath: (death: Death) => Promise<void>
   want: (chatId: string, wish: { readonly delayMs: number; readonly queue: Bell }) => Promise<void>
 }
 
@@ -62,6 +65,7 @@ export function memoryStatements(tables: MemoryTables, ttlMs: number): Statement
     decide: async (decision) => decisions.decide(tables, decision),
     answer: async (given) => decisions.answerRequest(tables, given),
     cancel: async (chatId, turn) => cancelling.cancelTurn(tables, chatId, turn),
+    noteDeath: async (death) => deaths.noteDeath(tables, death),
     want: async (chatId, wish) => writers.wantChat(tables, chatId, { ...wish, pending: {} }),
   }
 }
@@ -82,6 +86,7 @@ export function databaseStatements(db: Database, ttlMs: number): Statements {
     decide: (decision) => db.transaction((transaction) => decide(db, decision, transaction)),
     answer: (given) => db.transaction((transaction) => answerRequest(db, given, transaction)),
     cancel: (chatId, turn) => db.transaction((transaction) => cancelTurn(db, chatId, turn, transaction)),
+    noteDeath: (death) => noteDeath(db, death),
     want: (chatId, wish) =>
       db.transaction((transaction) => wantChat(db, chatId, { ...wish, pending: {} }, transaction)),
   }

@@ -72,7 +72,7 @@ export function turnRows(tables: MemoryTables, ttlMs: number): TurnRows {
       const { turn } = chat
       chat.wantedAt = wishAfterCancel(tables, chat)
       Object.assign(chat, { cancelledTurn: turn, endedTurn: turn, cancelTurn: null, attempts: 0, failure: null })
-      Object.assign(chat, { parked: false, claimedBy: null, claimedUntil: null })
+      Object.assign(chat, { deaths: 0, parked: false, claimedBy: null, claimedUntil: null })
       if (shown !== null) {
         tables.append(key.chatId, [shown])
         linkUsages(tables, usageIds, shown.id)

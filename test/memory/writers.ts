@@ -7,7 +7,7 @@ import type { PendingSettings } from '../../models/settings.ts'
 import { type OpenCall, openRound, type Staged, type Staging } from '../../models/staging.ts'
 import { ChatRunningError } from '../../src/errors.ts'
 import { cancelTurn } from './cancelling.ts'
-import { earliest, tryAgain, wakeUp } from './fence.ts'
+import { earliest, liftFailure, tryAgain, wakeUp } from './fence.ts'
 import { savePending } from './settings.ts'
 import { isClaimed, type MemoryTables } from './tables.ts'
 
@@ -56,7 +56,8 @@ function stageNow(tables: MemoryTables, chat: ChatRow, staging: Staging): Staged
   savePending(tables, chat, staging.pending)
   const now = tables.now()
   const drained = tables.queue(chat.id)
-  Object.assign(chat, { turn: chat.turn + 1, rounds: 0, compactions: 0, failure: null, updatedAt: now })
+  Object.assign(chat, { turn: chat.turn + 1, rounds: 0, compactions: 0, updatedAt: now })
+  liftFailure(chat)
   Object.assign(chat, { cancelledTurn: null, cancelTurn: null })
   if (staging.want) wakeUp(chat, now)
   const message = { ...userMessage(chat.id, staging.message.id, staging.message), createdAt: now }
@@ -82,7 +83,8 @@ export function enqueueMessage(tables: MemoryTables, queueing: Queueing): Queued
   const key = isOwner(owner) ? ownerKey(owner) : null
   const position = chat.nextQueuePosition++
   wakeUp(chat, now, wake)
-  Object.assign(chat, { failure: null, updatedAt: now })
+  liftFailure(chat)
+  chat.updatedAt = now
   const row = { id, chatId, position, content, attachments, steer, owner, ownerKey: key, createdAt: now }
   tables.queuedMessages.push(row)
   return { ...row }

@@ -41,7 +41,15 @@ onEachDatabase('The statements of a claim', (kind) => {
   })
 
   const take = (database: Database, claimId: string, options: Partial<TakeOptions> = {}) =>
-    takeChat(database, { chatId: chat.id, claimId, ttlMs, reason: 'verb', agents: ['support', 'sales'], ...options })
+    takeChat(database, {
+      chatId: chat.id,
+      claimId,
+      ttlMs,
+      reason: 'verb',
+      agents: ['support', 'sales'],
+      deathsBelow: null,
+      ...options,
+    })
   const proves = (database: Database, claimId: string, options?: FenceOptions) =>
     database.transaction((transaction) => fence(database, transaction, { chatId: chat.id, claimId }, options))
   const release = (database: Database, claimId: string, options: Partial<Release> = {}) =>
@@ -113,7 +121,7 @@ onEachDatabase('The statements of a claim', (kind) => {
     })
 
     it('takes a chat whose claim lapsed, without anyone cleaning up (S3)', async () => {
-      await take(db, 'dead', { ttlMs: 50 })
+      await take(db, 'dead', { ttlMs: 1_000 })
       expect((await readUntaken(db, chat.id))?.claimed).to.equal(true)
       await untilLapsed()
       expect(await take(other, 'heir')).to.equal(true)

@@ -14,7 +14,7 @@ onEachDatabase('An update that rests on what is stored', (kind) => {
     const [mill, second] = [await bench.connect(), await bench.connect()]
     const chat = await mill.chats.create()
     const key: ClaimKey = { chatId: chat.id, claimId: 'claim-of-the-first' }
-    const take = { ...key, ttlMs: 60_000, reason: 'verb' as const, agents: [] }
+    const take = { ...key, ttlMs: 60_000, reason: 'verb' as const, deathsBelow: null, agents: [] }
     expect(await takeChat(insidesOf(mill).db, take)).to.not.equal(null)
     return { mill, chat, key, db: insidesOf(mill).db, other: insidesOf(second).db }
   }

@@ -68,7 +68,14 @@ onEachDatabase('The statements of an operator', (kind) => {
       await chat({ failure }),
     ]
     const running = await chat({ failure })
-    await takeChat(db, { chatId: running, claimId: running, ttlMs: 60_000, reason: 'verb', agents: [] })
+    await takeChat(db, {
+      chatId: running,
+      claimId: running,
+      ttlMs: 60_000,
+      reason: 'verb',
+      deathsBelow: null,
+      agents: [],
+    })
     expect(await failedChats(db, { code: null, after: '', limit: 2 })).to.deep.equal(failed.slice(0, 2))
     expect(await failedChats(db, { code: null, after: failed[1] ?? '', limit: 2 })).to.deep.equal([failed[2]])
     expect(await failedChats(db, { code: 'other', after: '', limit: 9 })).to.deep.equal([failed[1]])

@@ -32,7 +32,7 @@ onEachDatabase('The statements of the sweeper', (kind) => {
     return chat.id
   }
   const take = (chatId: string, ttlMs: number) =>
-    takeChat(db, { chatId, claimId: chatId, ttlMs, reason: 'job', agents: ['support', 'sales'] })
+    takeChat(db, { chatId, claimId: chatId, ttlMs, reason: 'job', deathsBelow: null, agents: ['support', 'sales'] })
   const due = async (limit = 100) => (await dueChats(db, limit)).map(({ chatId }) => chatId)
   const row = async (chatId: string) => {
     const look = await lookAtChat(db, chatId)
@@ -87,13 +87,27 @@ onEachDatabase('The statements of the sweeper', (kind) => {
     expect(await msToNextLapse(db)).to.equal(null)
     await wanted()
     const byHand = await mill.chats.create()
-    await takeChat(db, { chatId: byHand.id, claimId: byHand.id, ttlMs: 10_000, reason: 'verb', agents: [] })
+    await takeChat(db, {
+      chatId: byHand.id,
+      claimId: byHand.id,
+      ttlMs: 10_000,
+      reason: 'verb',
+      agents: [],
+      deathsBelow: null,
+    })
     expect(await msToNextLapse(db)).to.equal(null)
     await take(await wanted(), 60_000)
     expect(await msToNextLapse(db)).to.be.within(50_000, 60_000)
     const summed = await mill.chats.create()
     await mill.jobs.compact.enqueue(summed.id)
-    await takeChat(db, { chatId: summed.id, claimId: summed.id, ttlMs: 40_000, reason: 'compact-job', agents: [] })
+    await takeChat(db, {
+      chatId: summed.id,
+      claimId: summed.id,
+      ttlMs: 40_000,
+      reason: 'compact-job',
+      agents: [],
+      deathsBelow: null,
+    })
     expect(await msToNextLapse(db)).to.be.within(30_000, 40_000)
     await take(await wanted(), 20_000)
     expect(await msToNextLapse(db)).to.be.within(10_000, 20_000)

@@ -89,6 +89,7 @@ describe('Metrics', () => {
     const seen = await samples(metrics)
     expect([...seen.keys()].filter((name) => name.startsWith('threadmill_chats_'))).to.deep.equal([
       'threadmill_chats_put_off_total',
+      'threadmill_chats_quarantined_total',
     ])
   })
 

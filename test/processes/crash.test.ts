@@ -114,7 +114,7 @@ onEachDatabase('A turn whose workers are killed again and again', (kind) => {
     await expectWhole(mill, chat)
   }).timeout(LIMIT_MS)
 
-  it('is given up after the set number of deaths, with a failure that can be read (B39)', async () => {
+  it('is given up after the set number of deaths, with a failure that can be read (B39, E124)', async () => {
     const held = [gate(text('one')), gate(text('two'))] as const
     const model = await bench.script([...held, text('three')])
     const mill = await bench.connect({ agents })
@@ -127,7 +127,8 @@ onEachDatabase('A turn whose workers are killed again and again', (kind) => {
     }
     await workers.start({ app: 'clerk', options: bench.options() })
     const failure = await until('the chat has failed', () => chat.failure(), WAIT_MS)
-    expect(failure.code).to.match(/attempts/)
+    expect(failure.code).to.equal('chat.quarantined')
+    expect(failure.message).to.match(/^2 processes died/)
     expect(model.requests).to.have.length(2)
     expect((await rowOf(mill, chat)).wantedAt).to.equal(null)
     expect((await chat.complete())?.content).to.equal('three')

@@ -48,8 +48,8 @@ export function portsOf(world: World, process: SimulatedProcess): LoopPorts {
 /** The claims of a process; it is seen whether what is aborted ends. */
 function claimsOf(world: World, process: SimulatedProcess): ClaimsPort {
   return {
-    async take(chatId, reason) {
-      const taken = await process.claims.take(chatId, reason)
+    async take(chatId, reason, deathsBelow) {
+      const taken = await process.claims.take(chatId, reason, deathsBelow)
       if (taken.kind === 'refused') return taken
       const { signal, claimId } = taken.claim
       signal.addEventListener('abort', () => world.monitor.deadlines.aborted(process, chatId, claimId))

@@ -4,7 +4,10 @@ import { ShutdownError, ThreadmillError } from '../../src/errors.ts'
 import { isRetryable } from '../../src/loop/ending.ts'
 import { run } from '../../src/loop/run.ts'
 import type { LoopPorts, RunOrder } from '../../src/loop/run-context.ts'
+import { type Apart, OneAtATime } from '../../workers/apart.ts'
 import { sweepJob } from '../../workers/bell.ts'
+import { CompleteJob } from '../../workers/complete.ts'
+import { RunToolsJob } from '../../workers/run-tools.ts'
 import { ToolBug } from './agent.ts'
 import { claimsOf, SimulatedRenewer } from './claims.ts'
 import type { Fault } from './plan.ts'
@@ -52,6 +55,7 @@ export class SimulatedProcess {
   /** How much its wall clock is ahead of the database's, in ms. */
   skewMs: number
   readonly random: () => number
+  readonly #apart: Apart
   isDead = false
   /** Takes no more jobs. */
   isStopping = false
@@ -77,6 +81,8 @@ export class SimulatedProcess {
     this.renewer = new SimulatedRenewer(this)
     this.claims = claimsOf(world, this, this.renewer)
     this.ports = portsOf(world, this)
+    const ring = (chatId: string, queue: SimulatedJob['queue']) => this.ports.bell.ring(chatId, queue)
+    this.#apart = new OneAtATime({ ring, observe() {} })
     this.#sweepLater()
     this.seek()
   }
@@ -230,22 +236,37 @@ export class SimulatedProcess {
   async #work(job: SimulatedJob): Promise<void> {
     this.#jobs++
     const { chatId, queue } = job
-    await this.drive({ chatId, verb: 'complete', by: queue, stopping: () => this.isStopping })
+    await this.#drives(`${chatId} as a job of ${queue}`, () => this.#perform(queue, chatId))
     if (this.#jobs === jobsAtOnce) this.#fullUntil = this.#world.scheduler.now
     this.#jobs--
     this.#world.redis.end(job)
     this.seek()
   }
 
-  /** Runs a chat by the real loop, and takes what a run may end with. */
-  async drive(order: RunOrder): Promise<void> {
+  /** Does a job by the real class of its queue. */
+  #perform(queue: SimulatedJob['queue'], chatId: string): Promise<string> {
+    const Job = queue === 'runTools' ? RunToolsJob : CompleteJob
+    // Its own statements and rings are for agents that are missing, and for applications.
+    const nothing = { db: null as never, bells: null as never }
+    return new Job({ ...nothing, ports: this.ports, apart: this.#apart }).perform(chatId, () => this.isStopping)
+  }
+
+  /** Runs a chat for a caller. */
+  drive(order: RunOrder): Promise<void> {
+    return this.#drives(
+      `${order.chatId} (${order.verb} by ${order.by})`,
+      async () => (await run(this.ports, order)).kind,
+    )
+  }
+
+  /** Runs by the real loop, and takes what a run may end with. */
+  async #drives(what: string, work: () => Promise<string>): Promise<void> {
     this.runs++
-    this.#world.trace(this.name, `runs ${order.chatId} (${order.verb} by ${order.by})`)
+    this.#world.trace(this.name, `runs ${what}`)
     try {
-      const { kind } = await run(this.ports, order)
-      this.#world.trace(this.name, `ran ${order.chatId}: ${kind}`)
+      this.#world.trace(this.name, `ran ${what}: ${await work()}`)
     } catch (error) {
-      this.#world.trace(this.name, `ran ${order.chatId}: ${error}`)
+      this.#world.trace(this.name, `ran ${what}: ${error}`)
       const known = error instanceof ThreadmillError || error instanceof ToolBug || isRetryable(error)
       if (!known) this.#world.monitor.violate(`a run ended with ${(error as Error)?.stack ?? error}`)
     }

@@ -29,6 +29,7 @@ const external = [
 /** All in one folder: what starts another of them looks for it beside itself. */
 const programs = [
   'test/support/worker-entry.ts',
+  'src/only-process.ts',
   'src/cli/demo.ts',
   'src/cli/demo/worker.ts',
   'src/claims/renewal-thread.ts',

@@ -24,6 +24,8 @@ export const emptyChat: Omit<ChatRow, 'id' | 'agent' | 'createdAt' | 'updatedAt'
   wantedSeq: 0,
   wantedQueue: null,
   attempts: 0,
+  deaths: 0,
+  lastDeath: null,
   putOff: 0,
   rounds: 0,
   failure: null,

@@ -1,16 +1,18 @@
 import { pathToFileURL } from 'node:url'
-import { type ConnectOptions, Threadmill } from '../../src/index.ts'
+import { type ConnectOptions, Threadmill, type WorkerCounts } from '../../src/index.ts'
 
 // A worker process of a test: `worker-entry APP`, where the module APP exports `agents` and, if it
-// likes, `tools` and `observe`. Options come as JSON in THREADMILL_TEST_OPTIONS. Says READY on
-// stdout, and CLOSING when it has begun to end cleanly, on SIGTERM.
+// likes, `tools` and `observe`. Options come as JSON in THREADMILL_TEST_OPTIONS; with `isolates`, chats that
+// processes died over run in processes of their own, of APP's default export. Says READY on stdout, and CLOSING when it has
+// begun to end cleanly, on SIGTERM.
 
 const app = await import(pathToFileURL(process.argv[2] ?? '').href)
-const { counts, ...options } = JSON.parse(process.env.THREADMILL_TEST_OPTIONS ?? '{}') as ConnectOptions & {
-  counts?: { complete?: number; runTools?: number }
+const { counts, isolates, ...options } = JSON.parse(process.env.THREADMILL_TEST_OPTIONS ?? '{}') as ConnectOptions & {
+  counts?: WorkerCounts
+  isolates?: boolean
 }
 const mill = await Threadmill.connect({ ...options, agents: app.agents, tools: app.tools, observe: app.observe })
-const pool = mill.startWorkers(counts)
+const pool = mill.startWorkers({ ...counts, ...(isolates ? { isolate: { app: process.argv[2] ?? '' } } : {}) })
 await pool.ready()
 process.on('SIGTERM', () => {
   void mill.close().then(() => process.exit(0))

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { ConnectOptions } from '../../src/index.ts'
+import type { ConnectOptions, WorkerCounts } from '../../src/index.ts'
 import { bundle } from './bundle.ts'
 
 /** A worker in a process of its own. */
@@ -22,7 +22,7 @@ export function useWorkerProcesses(): {
    */
   start(
     app: string,
-    options: ConnectOptions & { readonly counts?: { readonly complete?: number; readonly runTools?: number } },
+    options: ConnectOptions & { readonly counts?: WorkerCounts; readonly isolates?: boolean },
     env?: Readonly<Record<string, string>>,
   ): Promise<WorkerProcess>
 } {

@@ -33,6 +33,9 @@ Threadmill.connect({ migrate: 'yes' })
 Threadmill.connect({ logger: {} })
 
 expectTypeOf(mill.startWorkers({ complete: 1, runTools: 0 })).toEqualTypeOf<Pool>()
+mill.startWorkers({ isolate: { app: 'agents.ts', logLevel: 'info' } })
+// @ts-expect-error: the file has to be named
+mill.startWorkers({ isolate: {} })
 // @ts-expect-error: there is no such queue
 mill.startWorkers({ completes: 1 })
 

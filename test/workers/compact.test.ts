@@ -165,7 +165,7 @@ onEachDatabase('Compact jobs', (kind) => {
     const chat = await chatOf(mill, agent)
     const die = async () => {
       const taken = { chatId: chat.id, claimId: chat.id, ttlMs: 60_000, agents: [agent.name] }
-      expect(await takeChat(db, { ...taken, reason: 'compact-job' })).to.equal(true)
+      expect(await takeChat(db, { ...taken, reason: 'compact-job', deathsBelow: null })).to.equal(true)
       await change(mill.models.Chat, chat.id, { claimed_until: new Date(Date.now() - 60_000) })
     }
     await mill.jobs.compact.enqueue(chat.id)

@@ -1,6 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { queueNames } from '../../../config/queues.ts'
 import type { Bell } from '../../../models/rows.ts'
+import { ArgumentError } from '../../errors.ts'
 import type { ProbeOptions } from '../../observability/probe.ts'
 import type { Cli, CommonOptions, Registration } from '../cli.ts'
 import { connectionSettings, kebab } from '../setting-options.ts'
@@ -13,6 +14,10 @@ export interface WorkerOptions extends CommonOptions, Partial<Record<Bell, numbe
   readonly app: string
   readonly logLevel: (typeof logLevels)[number]
   readonly probe?: ProbeOptions
+  /** One chat, in place of all that are due. */
+  readonly only?: string
+  /** Whose job that is. Default: `complete`. */
+  readonly queue?: Bell
 }
 
 const works: Readonly<Record<Bell, string>> = {
@@ -39,6 +44,8 @@ export const registerWorker: Registration = (program, cli) => {
       'serve /live, /ready and /metrics on 127.0.0.1; host:port for another address',
     ).argParser(address),
   )
+  command.option('--only <chat-id>', 'run this chat alone, if it is due, and end')
+  command.addOption(new Option('--queue <name>', 'with --only: whose job that is').choices(Object.keys(queueNames)))
   cli
     .common(
       command,
@@ -64,8 +71,14 @@ gives the chats to other workers and exits with 0. A second signal ends it at on
 help itself, ends in the same way with 4: have it started anew.`
 
 async function work(cli: Cli, options: WorkerOptions): Promise<void> {
-  const { runWorker } = await import('../worker/run-worker.ts')
-  await runWorker(cli, options)
+  if (options.only === undefined) {
+    if (options.queue !== undefined) throw new ArgumentError('--queue needs --only.')
+    const { runWorker } = await import('../worker/run-worker.ts')
+    await runWorker(cli, options)
+  } else {
+    const { runOnly } = await import('../worker/run-only.ts')
+    await runOnly(cli, { ...options, only: options.only })
+  }
 }
 
 const most = 10_000

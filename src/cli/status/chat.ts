@@ -38,18 +38,27 @@ export function diagnosisLines(diagnosis: Diagnosis, runner: Runner | null): str
     ['why', why],
     ['to do', advice.text],
     ['claim', claim && `number ${claim.token}, lapses in ${seconds(claim.lapsesInMs)} unless it is renewed`],
-    ['run by', runner && `${runner.process}, for ${seconds(at.getTime() - runner.since.getTime())}`],
+    ['run by', runner && `${processText(runner)}, for ${seconds(at.getTime() - runner.since.getTime())}`],
     ['wanted', wish && `${wish.at.toISOString()} (${wish.inMs > 0 ? 'in' : 'for'} ${seconds(Math.abs(wish.inMs))})`],
     ['summary', diagnosis.summaryAt && `wanted at ${diagnosis.summaryAt.toISOString()}`],
     ['waits for', diagnosis.waitsFor.map((call) => `${call.kind} of ${call.name} (${call.toolCallId})`).join(', ')],
     ['cancel', diagnosis.cancelPending ? 'waits to be carried out' : null],
     ['queued', diagnosis.queued === 0 ? null : `${diagnosis.queued}`],
     ['turn', `${diagnosis.turn}, ${diagnosis.rounds} tool rounds, ${diagnosis.attempts} runs since the last message`],
+    ['deaths', diagnosis.deaths === 0 ? null : deathsText(diagnosis)],
     ['put off', diagnosis.putOff === 0 ? null : `${diagnosis.putOff} times`],
     ['last message', lastMessage && `${lastMessage.position}, ${lastMessage.role}, ${lastMessage.at.toISOString()}`],
     ['failure', failure && `${failure.code} at ${failure.at}`],
   ]
   return facts.filter(([, text]) => text !== null && text !== '').map(([name, text]) => `${name.padEnd(13)}${text}`)
+}
+
+function processText({ process, own }: Runner): string {
+  return own === null ? process : `a process of its own, ${own}, that ${process} started`
+}
+
+function deathsText({ deaths, lastDeath }: Diagnosis): string {
+  return `${deaths} since its last committed move${lastDeath === null ? '' : `, the last by ${lastDeath}`}`
 }
 
 function seconds(ms: number): string {

@@ -35,6 +35,8 @@ function asJson({ pendingMigrations, totals, queues }: Overview): object {
     migrations: { pending: pendingMigrations },
     chats: totals?.chats ?? null,
     oldestDueMs: totals?.oldestDueMs ?? null,
+    alone: totals?.alone ?? null,
+    setAside: totals?.setAside ?? null,
     queues: 'seen' in queues ? queues.seen : null,
     queuesProblem: 'problem' in queues ? queues.problem : null,
   }
@@ -51,6 +53,9 @@ function show(cli: Cli, { pendingMigrations, totals, queues }: Overview): void {
     const table = plainTable(['chats', ''])
     for (const state of chatStates) table.push([state, `${totals.chats[state]}${state === 'due' ? due : ''}`])
     cli.line(`\n${table.toString()}`)
+    if (totals.alone > 0) cli.line(cli.paint('yellow', `${chatsOf(totals.alone)} alone: processes died over them.`))
+    if (totals.setAside > 0)
+      cli.line(cli.paint('red', `${totals.setAside} of those that failed killed their processes.`))
   }
   if ('problem' in queues) {
     cli.line(`\nQueues: not seen, ${queues.problem}.`)
@@ -62,6 +67,8 @@ function show(cli: Cli, { pendingMigrations, totals, queues }: Overview): void {
   }
   cli.line(`\n${table.toString()}`)
 }
+
+const chatsOf = (count: number) => (count === 1 ? '1 chat runs' : `${count} chats run`)
 
 function workersText(workers: readonly string[]): string {
   return workers.length === 0 ? 'none' : `${workers.length}: ${workers.join(', ')}`

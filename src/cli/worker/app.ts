@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
+import type { AttachmentsOptions } from '../../attachments/options.ts'
 import { ConfigurationError } from '../../errors.ts'
 import type { ContextFor } from '../../loop/contexts.ts'
 import type { Agent } from '../../tools/agent.ts'
@@ -13,6 +14,8 @@ export interface App {
   readonly tools: readonly Tool[]
   /** What its chats ask their models with; left out: as configured. */
   readonly contextFor?: ContextFor | undefined
+  /** Where the files of messages are kept; left out: in the data directory. */
+  readonly attachments?: AttachmentsOptions | undefined
 }
 
 /** Made by `defineAgent` and `defineTool`, whose own checks are stricter: this only tells them from something else. */
@@ -28,6 +31,7 @@ const appSchema = z.strictObject({
   agents: z.array(agent, 'must be a list of agents').min(1, 'must name at least one agent'),
   tools: z.array(tool, 'must be a list of tools').default([]),
   contextFor: z.custom<ContextFor>((value) => typeof value === 'function', 'must be a function').optional(),
+  attachments: z.custom<AttachmentsOptions>(isRecord, 'must be an object').optional(),
 })
 
 /**
@@ -92,7 +96,7 @@ function checked(value: unknown, path: string, option: string): App {
   if (parsed.success) return parsed.data
   const problems = parsed.error.issues.map((issue) =>
     issue.code === 'unrecognized_keys'
-      ? `- ${issue.keys.join(', ')}: not known here; what a worker takes is agents, tools and contextFor`
+      ? `- ${issue.keys.join(', ')}: not known here; what a worker takes is agents, tools, contextFor and attachments`
       : `- ${issue.path.join('.')}: ${issue.message}`,
   )
   throw new ConfigurationError(`${option}: the default export of ${path} is not usable:\n${problems.join('\n')}`)

@@ -47,7 +47,8 @@ export async function runWorker(cli: Cli, options: WorkerOptions): Promise<void>
 async function start(mill: Threadmill, app: App, options: WorkerOptions, log: Logger, leaving: Leaving): Promise<void> {
   const given = (Object.keys(queueNames) as Bell[]).filter((queue) => options[queue] !== undefined)
   const counts = Object.fromEntries(given.map((queue) => [queue, options[queue]]))
-  const pool = mill.startWorkers(counts)
+  const isolate = { app: options.app, logLevel: options.logLevel }
+  const pool = mill.startWorkers({ ...counts, isolate })
   const probe = options.probe === undefined ? {} : { probe: (await mill.serveProbe(options.probe)).url }
   // A worker that is stuck from the start never gets ready.
   await Promise.race([pool.ready(), leaving.reason])
@@ -67,6 +68,7 @@ async function leave(cli: Cli, leaving: Leaving, log: Logger, mill: Threadmill |
     case 'error':
       log.fatal({ err: reason.error }, 'Nobody caught an error: closing')
       cli.exitCode = exitCodes.failed
+      await mill?.fail()
       break
     case 'stuck':
       log.fatal({ queue: reason.queue }, 'A worker takes no jobs and could not be helped: closing, to be started anew')

@@ -149,6 +149,18 @@ export const definitions = {
     labels: [],
     alert: 'it keeps rising: no pool has an agent that is asked for',
   },
+  alone_runs_total: {
+    kind: 'counter',
+    help: 'Runs of chats that processes had died over, with nothing else beside them, by how: ended, or died (the process of the chat).',
+    labels: ['outcome'],
+    alert: '`died` rises: a chat kills its processes',
+  },
+  chats_quarantined_total: {
+    kind: 'counter',
+    help: 'Chats that this process set aside, since processes died over them even while they ran nothing else.',
+    labels: [],
+    alert: 'any increase: find what kills the processes, then `threadmill retry`',
+  },
   sweeper_rings_total: {
     kind: 'counter',
     help: 'Chats that the sweeper of this process rang for.',

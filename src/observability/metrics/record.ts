@@ -72,6 +72,10 @@ export function recordTo(recorder: Recorder): (observation: Observation) => void
         return recorder.add('chats_put_off_total', 1)
       case 'chat.failed':
         return recorder.add('turns_total', 1, { outcome: 'failed' })
+      case 'alone.ended':
+        return recorder.add('alone_runs_total', 1, { outcome: seen.outcome })
+      case 'chat.quarantined':
+        return recorder.add('chats_quarantined_total', 1)
       case 'ring.lost':
         return recorder.add('rings_lost_total', 1, { queue: seen.queue })
       case 'sweep.ended':
@@ -102,6 +106,7 @@ export function recordTo(recorder: Recorder): (observation: Observation) => void
       case 'approval.decided':
       case 'queued.taken':
       case 'claim.lost':
+      case 'alone.started':
       case 'pool.started':
       case 'pool.closed':
       case 'worker.recovered':

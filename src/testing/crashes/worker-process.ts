@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { createRequire } from 'node:module'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
+import { loaderFor, loading } from '../../../config/node-arguments.ts'
 import { childEnvironment } from '../../../config/settings.ts'
 import { ConfigurationError } from '../../errors.ts'
 import type { Answer, Order } from './messages.ts'
@@ -38,23 +38,11 @@ export function workerProgram(options: {
 }): WorkerProgram {
   const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
   const file = fileURLToPath(new URL(`./crash-worker${extension}`, import.meta.url))
-  const loader =
-    extension === '.ts' ? ['--import', pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href] : []
-  return { file, execArgv: [...loader, ...(options.execArgv ?? loading(process.execArgv))], env: options.env ?? {} }
-}
-
-const loadingOptions =
-  /^(?:--(?:import|require|loader|experimental-loader|conditions|experimental-[\w-]*types?[\w-]*)|-r|-C)$/
-
-/** Of the arguments of a node process, those that say how modules are found and loaded; those of a debugger or a test runner are not. */
-export function loading(execArgv: readonly string[]): string[] {
-  return execArgv.flatMap((argument, at) => {
-    const [name = ''] = argument.split('=', 1)
-    if (!loadingOptions.test(name)) return []
-    const value = execArgv[at + 1]
-    const takesNext = !argument.includes('=') && !/types?/.test(name) && value !== undefined
-    return takesNext ? [argument, value] : [argument]
-  })
+  return {
+    file,
+    execArgv: [...loaderFor(file), ...(options.execArgv ?? loading(process.execArgv))],
+    env: options.env ?? {},
+  }
 }
 
 /** Starts one; it waits for its first order. */

@@ -100,6 +100,25 @@ describe('threadmill worker', function () {
     expect(out).not.to.match(/s3cret|k3y/)
   })
 
+  it('counts it as a death of what it could not finish then, and of nothing else (E126)', async () => {
+    const held = gate(text('hello'))
+    await bench.script(held)
+    const mill = await bench.connect({ agents: [support] })
+    // Those of earlier tests would be taken up first.
+    await mill.models.Chat.destroy({ where: {} })
+    const worker = await start(['--shutdown-grace-ms', '50'])
+    const rests = await mill.chats.create({ agent: support })
+    const chat = await mill.chats.create({ agent: support })
+    await chat.askLater('help', { enqueue: true })
+    await held.reached
+    worker.process.emit('uncaughtException', new Error('nobody catches this'))
+    expect(await worker.ended).to.include({ code: 1 })
+    const deathsOf = async ({ id }: { id: string }) => (await mill.models.Chat.findByPk(id))?.deaths
+    expect([await deathsOf(chat), await deathsOf(rests)]).to.eql([1, 0])
+    expect((await mill.models.Chat.findByPk(chat.id))?.claimedBy).to.equal(null)
+    held.release()
+  })
+
   it('exits with 4 when it takes no jobs and can’t help itself, its chats given back (E132)', async () => {
     const held = gate(text('hello'))
     await bench.script(held)

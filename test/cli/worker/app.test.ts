@@ -87,7 +87,7 @@ describe('The file of an application', function () {
     [
       'brings what a worker does not take',
       `${esm}export default { agents: [support], contexts: () => ({}), agent: support }`,
-      /- contexts, agent: not known here; what a worker takes is agents, tools and contextFor$/,
+      /- contexts, agent: not known here; what a worker takes is agents, tools, contextFor and attachments$/,
     ],
   ] as const) {
     it(`is refused with a reason when it ${what}`, async () => {

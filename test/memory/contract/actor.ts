@@ -54,8 +54,9 @@ export class Actor {
     return this.#side.now()
   }
 
-  take(chatId: string, claimId: string, reason: TakeFor, { agents = [] as string[], minutes = 60 } = {}) {
-    const options = { chatId, claimId, ttlMs: minutes * 60_000, reason, agents }
+  take(chatId: string, claimId: string, reason: TakeFor, more: Partial<TakeMore> = {}) {
+    const { agents = [], minutes = 60, deathsBelow = null } = more
+    const options = { chatId, claimId, ttlMs: minutes * 60_000, reason, agents, deathsBelow }
     return this.do(`${claimId} takes ${chatId}`, (on) => on.take(options))
   }
 
@@ -139,6 +140,12 @@ export class Actor {
     ...userMessage(queued.chatId, `of-${queued.id}`, queued),
     createdAt: this.now(),
   })
+}
+
+interface TakeMore {
+  readonly agents: readonly string[]
+  readonly minutes: number
+  readonly deathsBelow: number | null
 }
 
 type DecisionOptions = Parameters<Statements['decide']>[0]

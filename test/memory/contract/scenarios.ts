@@ -1,4 +1,5 @@
 import { type Actor, noUsages } from './actor.ts'
+import { deathScenarios } from './death-scenarios.ts'
 import { decisionScenarios } from './decision-scenarios.ts'
 import { turnScenarios } from './turn-scenarios.ts'
 
@@ -177,6 +178,7 @@ const claimScenarios: Readonly<Record<string, Scenario>> = {
 /** By what they are about. */
 export const scenarios: Readonly<Record<string, Scenario>> = {
   ...claimScenarios,
+  ...deathScenarios,
   ...turnScenarios,
   ...decisionScenarios,
 }

@@ -10,7 +10,7 @@ export type DeathAt = readonly RegExp[]
 export interface WorkerStart {
   /** An app of `test/processes/apps`, without its ending. */
   readonly app: string
-  readonly options: ConnectOptions & { readonly counts?: WorkerCounts }
+  readonly options: ConnectOptions & { readonly counts?: WorkerCounts; readonly isolates?: boolean }
   /** The address of the test's desk, for tools. */
   readonly desk?: string
   readonly dieAt?: DeathAt

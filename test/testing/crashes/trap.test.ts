@@ -1,6 +1,6 @@
 import { expect } from 'chai'
+import { loading } from '../../../config/node-arguments.ts'
 import { statementOf, Trap } from '../../../src/testing/crashes/trap.ts'
-import { loading } from '../../../src/testing/crashes/worker-process.ts'
 import { listWrites, pointsOf } from '../../../src/testing/crashes/writes.ts'
 
 const recorded = (statement: string, occurrence = 1, stores = true) => ({ statement, occurrence, stores })
