@@ -32,28 +32,30 @@ export class Places {
   readonly #most: number
   readonly #ring: RingAgain
   readonly #turnedAway = new Map<string, Bell>()
-  #taken = 0
+  readonly #running = new Set<string>()
 
   constructor(most: number, ring: RingAgain) {
     this.#most = most
     this.#ring = ring
   }
 
-  /** Does the work in a place of its own; `runs alone later` where all are taken. */
+  /** Does the work in a place of its own; `runs alone later` where all are taken, `claimed elsewhere` where the chat has one. */
   async use(
     { chatId, queue }: Pick<ApartWork, 'chatId' | 'queue'>,
     work: () => Promise<JobOutcome>,
   ): Promise<JobOutcome> {
-    if (this.#taken >= this.#most) {
+    // Rung for again before its process could take it.
+    if (this.#running.has(chatId)) return 'claimed elsewhere'
+    if (this.#running.size >= this.#most) {
       this.#turnedAway.set(chatId, queue)
       return 'runs alone later'
     }
     this.#turnedAway.delete(chatId)
-    this.#taken++
+    this.#running.add(chatId)
     try {
       return await work()
     } finally {
-      this.#taken--
+      this.#running.delete(chatId)
       this.#ringForNext()
     }
   }

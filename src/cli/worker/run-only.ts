@@ -49,10 +49,10 @@ export async function runOnly(cli: Cli, options: WorkerOptions & { readonly only
     const mill = await Threadmill.connect({ ...asOptions(settings), ...app, logger: log })
     try {
       const only = await mill.performOnly(options.only, options.queue ?? 'complete', stopping.signal)
-      process.send?.({ only })
+      process.send?.({ only }, heard)
       log.info({ chatId: options.only, outcome: only }, 'closing')
     } catch (error) {
-      process.send?.({ only: 'failed alone' })
+      process.send?.({ only: 'failed alone' }, heard)
       throw error
     } finally {
       await mill.close()
@@ -64,6 +64,9 @@ export async function runOnly(cli: Cli, options: WorkerOptions & { readonly only
     process.disconnect?.()
   }
 }
+
+/** Whoever is to be told may be gone. */
+const heard = () => {}
 
 /** @throws {ArgumentError} */
 function requireOnly(options: WorkerOptions): void {

@@ -38,6 +38,8 @@ describe('The threadmill program', function () {
     ['a value that an option does not take', ['enqueue', 'x', '--queue', 'slow']],
     ['a delay that is no time', ['enqueue', 'x', '--delay', '-1']],
     ['options that contradict each other', ['migrate', '--status', '--dry-run']],
+    ['a queue for no chat alone', ['worker', '--app', 'app.ts', '--queue', 'compact']],
+    ['a chat alone beside others', ['worker', '--app', 'app.ts', '--only', 'x', '--complete', '2']],
     ['no chats', ['enqueue']],
     ['chats and all that failed', ['retry', 'x', '--all-failed']],
     ['a code without all that failed', ['retry', 'x', '--code', 'y']],

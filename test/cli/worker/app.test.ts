@@ -49,6 +49,13 @@ describe('The file of an application', function () {
     expect(contextFor?.({ id: 'c1', agent: 'support', owner: 'tenant-7' })).to.deep.equal({ apiKey: 'key-of-tenant-7' })
   })
 
+  it('may say where the files of messages are kept', async () => {
+    const { attachments } = await loadApp(
+      await app('.mjs', `${esm}export default { agents: [support], attachments: { maxBytes: 7 } }`),
+    )
+    expect(attachments).to.deep.equal({ maxBytes: 7 })
+  })
+
   it('may be TypeScript', async () => {
     const file = await app('.ts', `${esm}const agents: unknown[] = [support]\nexport default { agents } as const`)
     expect(await namesOf(file)).to.deep.equal(['support'])
