@@ -1,3 +1,5 @@
+import { ConnectionError } from 'sequelize'
+
 /** The part of a mysql2 connection that is used here. */
 interface MysqlConnection {
   query(...input: unknown[]): unknown
@@ -21,7 +23,8 @@ export async function prepareMysqlConnection(input: unknown, onStatement?: (sql:
     for (const sql of SESSION) await send(connection, sql)
   } catch (error) {
     connection.destroy()
-    throw error
+    // As Sequelize names whatever else goes wrong while a connection is made: what it was made for can be tried again.
+    throw error instanceof Error ? new ConnectionError(error) : error
   }
   if (onStatement) report(connection, onStatement)
 }

@@ -23,6 +23,8 @@ export interface Decision {
   readonly chatId: string
   readonly callId: string
   readonly approved: boolean
+  /** When whoever decided heard of it, in ms since the epoch. */
+  readonly at: number
   readonly heard: Heard
 }
 

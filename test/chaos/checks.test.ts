@@ -115,12 +115,14 @@ describe('The checks of a chaos run', () => {
       expect(textOf(twice('once', { diedAt: 5_000 }))).to.include(`although onInterrupted is 'fail'`)
     })
 
-    it('find a gated call that ran though nobody allowed it, a denied one, and one by another key (E163)', () => {
+    it('find a gated call that ran though nobody allowed it, one after it was denied, and one by another key (E163)', () => {
       const gated: readonly Turn[] = [{ question: 'm1', calls: ['gated'] }]
       expect(textOf(madeUp(gated))).to.include('nobody allowed it')
-      const allowed = { chatId: 'chat', callId: 'call-m1-gated', approved: true, heard: 'accepted' } as const
+      const allowed = { chatId: 'chat', callId: 'call-m1-gated', approved: true, at: 100, heard: 'accepted' } as const
       expect(violationsOf(madeUp(gated, { decisions: [allowed] }))).to.eql([])
-      expect(textOf(madeUp(gated, { decisions: [allowed], denied: 'gated' }))).to.include('it was denied')
+      const denied = (at: number) => ({ decisions: [allowed, { ...allowed, approved: false, at }], denied: 'gated' })
+      expect(textOf(madeUp(gated, denied(500)))).to.include('after it was denied')
+      expect(violationsOf(madeUp(gated, denied(5_000))), 'denied once it was interrupted').to.eql([])
       const evidence = whole()
       const ledger = evidence.ledger.map((entry): JournalEntry => ({ ...entry, key: `${entry.key}-again` }))
       expect(textOf({ ...evidence, ledger })).to.include('which is that of no call')

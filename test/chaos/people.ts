@@ -63,7 +63,7 @@ export class People {
     const approved = always || random() < 0.85
     const remember = approved && !always && random() < 0.05
     const heard = await this.#hear(() => (approved ? chat.approve(callId, { remember }) : chat.deny(callId)))
-    book.decisions.push({ chatId, callId, approved, heard })
+    book.decisions.push({ chatId, callId, approved, at: Date.now(), heard })
   }
 
   /** Wants a chat run, once more. */

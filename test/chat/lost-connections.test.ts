@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { DatabaseError, QueryTypes, type Sequelize } from 'sequelize'
 import { isLostConnection } from '../../config/lost-connection.ts'
+import { prepareMysqlConnection } from '../../config/mysql-session.ts'
 import { defineAgent } from '../../src/index.ts'
 import { isRetryable } from '../../src/loop/ending.ts'
 import { text } from '../../src/testing/index.ts'
@@ -22,6 +23,20 @@ onEachDatabase('A connection to the database that is lost', (kind) => {
       expect(isLostConnection(wrapped(driver))).to.equal(false)
     }
     expect(isRetryable(Object.assign(new Error('a tool’s'), { code: 'ECONNRESET' }))).to.equal(false)
+  })
+
+  it('is known too where it is lost while its session is set up, before a statement (E68)', async () => {
+    const lost = Object.assign(new Error('Connection lost'), { code: 'PROTOCOL_CONNECTION_LOST', fatal: true })
+    let destroyed = false
+    const connection = {
+      query: (_sql: string, done: (error: Error) => void) => done(lost),
+      execute: () => {},
+      destroy: () => {
+        destroyed = true
+      },
+    }
+    const error = await prepareMysqlConnection(connection).catch((thrown: unknown) => thrown)
+    expect([isRetryable(error), isLostConnection(error), destroyed]).to.eql([true, true, true])
   })
 
   /** Ends the session that sleeps in the middle of an insert. */

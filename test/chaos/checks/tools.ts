@@ -31,7 +31,9 @@ export function toolFindings(evidence: Evidence): ToolFindings {
     const violate = (what: string) => violations.push({ rule: 'tool', chatId: first.chatId, what })
     const call = calls.get(key)
     if (call === undefined) violate(`${first.tool} was executed under the key ${key}, which is that of no call.`)
-    if (call?.approval === 'denied') violate(`${first.tool} was executed (${key}), and it was denied.`)
+    if (call?.approval === 'denied' && wasBegunAfterDenial(evidence, executions)) {
+      violate(`${first.tool} was executed (${key}) after it was denied.`)
+    }
     if (isGated(first) && !isAllowed(evidence, first))
       violate(`${first.tool} was executed (${key}), and nobody allowed it.`)
     if (executions.length === 1) continue
@@ -67,6 +69,18 @@ function isAllowed({ book, chats }: Evidence, { key, chatId, tool }: JournalEntr
   return (chat?.messages ?? []).some(({ toolCalls }) =>
     toolCalls.some(({ name, approval }) => name === tool && approval === 'remembered'),
   )
+}
+
+/** One that was interrupted may be denied afterwards; a process that was stopped between the start and the execution hears of nothing. */
+function wasBegunAfterDenial(evidence: Evidence, executions: readonly JournalEntry[]): boolean {
+  const { decisions } = evidence.book
+  return executions.some((execution) => {
+    const { key, time } = execution
+    const isDenied = decisions.some(
+      (one) => one.callId === key && !one.approved && one.heard === 'accepted' && one.at < time,
+    )
+    return isDenied && !wasDisturbed(evidence, execution, time)
+  })
 }
 
 /** Numbers of processes are used again. */
