@@ -83,7 +83,7 @@ onEachDatabase('threadmill health', (kind) => {
     expect(paused.code).to.equal(0)
     expect(paused.statuses()).to.include('complete paused')
     await queue.resume()
-    const asked = health('--timeout', '15s', '--json')
+    const asked = health('--timeout', '45s', '--json')
     const waiting = async () => (await queue.getJobs('waiting')).map(({ name }) => name)
     await until('the canary waits', async () => (await waiting()).includes('canary'))
     await mill.startWorkers({ complete: 1, runTools: 0, compact: 0 }).ready()
@@ -94,7 +94,7 @@ onEachDatabase('threadmill health', (kind) => {
     expect(busy.statuses()).to.include('complete busy')
     expect(await waiting()).not.to.include('canary')
     held.release()
-  }).timeout(60_000)
+  }).timeout(90_000)
 
   it('exits with 1 while Redis or the database can’t be used, and shows no secret (E136)', async () => {
     const away = await health('--json', '--timeout', '1500ms', '--redis-url', 'redis://someone:s3cret@127.0.0.1:1')
