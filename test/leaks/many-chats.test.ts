@@ -61,7 +61,7 @@ onEachDatabase(`${many} chats that wait for a person`, (kind) => {
     report(`CPU of a worker with ${many} parked chats: ${busyCpu.toFixed(2)} %, with none: ${idleCpu.toFixed(2)} %`)
     expect(busyCpu - idleCpu).to.be.below(mostMore)
     expect(busyCpu).to.be.below(mostAtAll)
-  }).timeout(120_000)
+  }).timeout(240_000)
 
   /** What workers ask again and again, or as they start; which index it goes by, and how many rows it may read. */
   const asked = (dueNow: number) =>

@@ -62,5 +62,5 @@ onEachDatabase('An hour of traffic in one process', (kind) => {
     })
     const bytes = [begin, middle, end].map(({ memory }) => `${(memory.heapUsed / 1e6).toFixed(1)} MB`).join(', ')
     report(`${end.turns} turns; heap ${bytes}`)
-  }).timeout(300_000)
+  }).timeout(600_000)
 })

@@ -75,10 +75,10 @@ async function measure(name: string, cycle: () => Promise<void>, times = numberO
   }
   await repeat(Math.max(6, Math.ceil(times / 5)))
   const before = await openNow(eyes)
-  const begin = await memoryNow()
+  const begin = await memoryNow(['Object'])
   await repeat(times)
   const left = await above(before, eyes, settleMs)
-  report(name, { times, left, begin, end: await memoryNow() })
+  report(name, { times, left, begin, end: await memoryNow(['Object']) })
 }
 
 await measure('connections', connection)

@@ -71,7 +71,8 @@ const limits = await mostOpen()
 for (const point of ['begin', 'middle', 'end']) {
   if (point !== 'begin') await serve(numberOf(input, 'rounds'), atOnce)
   const left = await above(limits, eyes, settleMs)
-  report(point, { turns, left, memory: await memoryNow(), keys: await keysOf(eyes.redis) })
+  const counted = point === 'begin' ? [] : (['Promise', 'AbortSignal', 'Map', 'Set', 'Object'] as const)
+  report(point, { turns, left, memory: await memoryNow(counted), keys: await keysOf(eyes.redis) })
 }
 await Promise.all([web, desk, works].map((mill) => mill.close()))
 report('closed', null)
