@@ -13,7 +13,7 @@ export interface Found {
 export type Detector = (folder: string, seed: number) => Promise<Found>
 
 /** Longest time of the simulator, in ms; that of the chaos run beyond its minutes. */
-const limitMs = 300_000
+const limitMs = 600_000
 
 /** Plays so many seeds, with the real statements of `models/` on SQLite. */
 export function simulator(seeds: number): Detector {

@@ -28,7 +28,7 @@ const options = new Command('sabotage')
     new Option('--by <detector>', 'what has to find them').choices(['simulator', 'chaos']).default('simulator'),
   )
   .option('--starts <number>', 'how often each is looked for, from other seeds on', countOf, 1)
-  .option('--seeds <number>', 'within how many seeds the simulator has to find it each time', countOf, 2_000)
+  .option('--seeds <number>', 'within how many seeds the simulator has to find it each time', countOf, 4_000)
   .option('--minutes <number>', 'within how many minutes the chaos run has to', countOf, 2)
   .option('--seed <number>', 'the first seed', countOf, 1)
   .option('--markdown', 'print the table in Markdown', false)

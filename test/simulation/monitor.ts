@@ -39,6 +39,8 @@ export class Monitor {
   readonly #world: World
   /** Who holds each chat, and until when. */
   readonly #grants = new Map<string, Grant>()
+  /** Who made each claim. */
+  readonly #takers = new Map<string, SimulatedProcess>()
   /** The effects of each call's tool. */
   readonly #effects = new Map<string, Effect[]>()
   /** The turns that were cancelled, and that nobody asked for again. */
@@ -66,6 +68,13 @@ export class Monitor {
     const grant = this.#grants.get(chatId)
     if (grant !== undefined && grant.until > now) this.violate(`${chatId} has two live claims`)
     this.#grants.set(chatId, { claimId, process, until: now + ttlMs })
+    this.#takers.set(claimId, process)
+  }
+
+  /** A process begins to run a chat, and goes by that claim. */
+  goesBy(process: SimulatedProcess, { chatId, claimId }: ClaimKey): void {
+    if (this.#takers.get(claimId) !== process)
+      this.violate(`${process.name} runs ${chatId} by a claim that another made`)
   }
 
   /** A renewal is done. Returns what is to be called if it succeeded. */

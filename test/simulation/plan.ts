@@ -117,10 +117,13 @@ const waits = [
   ...(['commitToolResult', 'takeQueued', 'settleCancelled', 'release', 'renewChat'] as const),
   ...(['pauseToolCall', 'reportToParent'] as const),
 ] as const
-const wait = fc.option(fc.constantFrom(...waits, 'startToolCall', 'startToolCall', 'commitToolResult'), {
-  freq: 2,
-  nil: null,
-})
+const wait = fc.option(
+  fc.constantFrom(...waits, 'take', 'take', 'startToolCall', 'startToolCall', 'commitToolResult'),
+  {
+    freq: 2,
+    nil: null,
+  },
+)
 const when = fc.constantFrom<When>('before', 'after')
 /** Some shorter than a claim, some longer. */
 const standstill = fc.oneof(

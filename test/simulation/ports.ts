@@ -45,13 +45,14 @@ export function portsOf(world: World, process: SimulatedProcess): LoopPorts {
   }
 }
 
-/** The claims of a process; it is seen whether what is aborted ends. */
+/** The claims of a process; it is seen whose they are, and whether what is aborted ends. */
 function claimsOf(world: World, process: SimulatedProcess): ClaimsPort {
   return {
     async take(chatId, reason, deathsBelow) {
       const taken = await process.claims.take(chatId, reason, deathsBelow)
       if (taken.kind === 'refused') return taken
       const { signal, claimId } = taken.claim
+      world.monitor.goesBy(process, taken.claim)
       signal.addEventListener('abort', () => world.monitor.deadlines.aborted(process, chatId, claimId))
       return taken
     },

@@ -2,7 +2,7 @@ import type { Statements } from '../memory/statements.ts'
 import type { MemoryTables } from '../memory/tables.ts'
 import type { Bug } from './bugs.ts'
 import { Monitor } from './monitor.ts'
-import type { Fault, Plan, Reply } from './plan.ts'
+import type { Fault, Plan, Reply, Wait } from './plan.ts'
 import { SimulatedProcess } from './process.ts'
 import { randomOf } from './random.ts'
 import { SimulatedRedis } from './redis.ts'
@@ -18,12 +18,14 @@ export interface WorldOptions {
   readonly file: SqliteFile | null
 }
 
-/**
- * Things go wrong at the first so many waits of a kind. In memory a transaction is one wait, in a real database about six, and
- * so is the step of a fault.
- */
-const mostOfAKind = { memory: 3, sqlite: 18 }
-const stepsInFile = 3
+/** Things go wrong at the first so many waits of a kind. */
+const mostOfAKind = 3
+/** In memory a transaction is one wait, in a real database about six; of all its waits every third is part of one. */
+const inFile = { waitsOfTransaction: 6, waits: 3 }
+/** One statement, wherever the rows are. */
+const lone: ReadonlySet<Wait> = new Set([
+  ...(['take', 'look', 'transcript', 'openUsage', 'closeUsage', 'release', 'renewChat'] as const),
+])
 
 /** A database, a Redis, a model and the processes of one simulation, in virtual time. */
 export class World {
@@ -103,9 +105,7 @@ export class World {
   #expect(fault: Fault): void {
     if ('step' in fault) {
       const { process, wait, step } = fault
-      const most = this.#inFile ? mostOfAKind.sqlite : mostOfAKind.memory
-      const steps = this.#inFile ? step * stepsInFile - (step % stepsInFile) : step
-      const at = wait === null ? steps : 1 + (step % most)
+      const at = wait === null ? this.#anyWait(step) : 1 + (step % this.#mostOf(wait))
       this.#faults.set(`${process % this.plan.processes}:${wait ?? 'any'}:${at}`, fault)
       return
     }
@@ -135,6 +135,14 @@ export class World {
           fault satisfies never
       }
     })
+  }
+
+  #anyWait(step: number): number {
+    return this.#inFile ? step * inFile.waits - (step % inFile.waits) : step
+  }
+
+  #mostOf(wait: Wait): number {
+    return this.#inFile && !lone.has(wait) ? mostOfAKind * inFile.waitsOfTransaction : mostOfAKind
   }
 
   /** From now on nothing goes wrong. */
