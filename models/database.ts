@@ -1,6 +1,6 @@
 import { type Options, QueryTypes, type Sequelize, type Transaction, type TransactionOptions } from 'sequelize'
 import { requireJoinable } from '../config/join-transaction.ts'
-import { inTransaction } from '../config/transaction.ts'
+import { inTransaction, retryConflicts } from '../config/transaction.ts'
 import { bindValue, type Columns, entries } from './columns.ts'
 import { type Dialect, dialectOf } from './dialect.ts'
 import { requireStorable } from './storable.ts'
@@ -52,6 +52,8 @@ export interface Database {
    * @throws {ArgumentError} for one that can't be joined.
    */
   transaction<T>(work: (transaction: Transaction) => Promise<T>, join?: Transaction): Promise<T>
+  /** Does one statement outside of any transaction, again after a deadlock, a lock timeout or a busy SQLite, or after what `when` says. */
+  retried<T>(statement: () => Promise<T>, when?: (error: unknown) => boolean): Promise<T>
 }
 
 /** Most values of one statement. SQLite takes 32,766, MySQL twice as many; Sequelize reads many in the square of their number. */
@@ -135,5 +137,6 @@ export function databaseOf(sequelize: Sequelize, tablePrefix: string, manner: Ma
       await requireJoinable(sequelize, join, readsCommitted)
       return work(join)
     },
+    retried: (statement, when) => retryConflicts(statement, when === undefined ? {} : { when }),
   }
 }

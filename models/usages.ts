@@ -1,5 +1,5 @@
 import { isLostConnection } from '../config/lost-connection.ts'
-import { isLockConflict, retryConflicts } from '../config/transaction.ts'
+import { isLockConflict } from '../config/transaction.ts'
 import { selectList, usageColumns } from './columns.ts'
 import type { Database } from './database.ts'
 import { readRow } from './read-row.ts'
@@ -33,7 +33,7 @@ export type UsageClosing = Pick<
 export async function openUsage(db: Database, usage: NewUsage): Promise<void> {
   const now = new Date()
   const row = { ...usage, status: 'pending', createdAt: now, updatedAt: now } as const
-  await retryConflicts(() => db.insert<UsageRow>(db.tables.usages, usageColumns, [row]))
+  await db.retried(() => db.insert<UsageRow>(db.tables.usages, usageColumns, [row]))
 }
 
 /** Closes an entry with what is known of the attempt; a later word of the process that made it wins. */
@@ -64,8 +64,10 @@ export async function closeOrphanedUsages(db: Database, chatId: string, claimTok
  * to sessions that the server has ended, and what it spent is known to nobody else.
  */
 function writeAlone(db: Database, ...statement: Parameters<Database['write']>): Promise<number> {
-  const when = (error: unknown) => isLockConflict(error) || isLostConnection(error)
-  return retryConflicts(() => db.write(...statement), { when })
+  return db.retried(
+    () => db.write(...statement),
+    (error) => isLockConflict(error) || isLostConnection(error),
+  )
 }
 
 /** Every attempt of a chat and of the chats below it, in the order in which they began. */

@@ -48,7 +48,7 @@ export async function simulate({
     if (drawn === undefined) continue
     const { violation } = await play(drawn, world)
     if (violation === null) onPlayed?.(seed)
-    else return report(seed, shrinks ? await shrunk(seed, drawn, world) : drawn, world)
+    else return report(seed, violation, shrinks ? await shrunk(seed, drawn, world) : drawn, world)
   }
   return null
 }
@@ -64,10 +64,12 @@ async function shrunk(seed: number, drawn: Plan, world: Planted): Promise<Plan> 
   return found.counterexample?.[0] ?? drawn
 }
 
-async function report(seed: number, small: Plan, world: Planted): Promise<Failed> {
-  const { violation, lines } = await play(small, { ...world, traced: true })
+async function report(seed: number, found: string, small: Plan, world: Planted): Promise<Failed> {
+  const { violation: again, lines } = await play(small, { ...world, traced: true })
+  const violation =
+    again ?? `${found} (and not when it was played again: something hangs on the time of day, or on chance)`
   const report = [`seed ${seed}: ${violation}`, JSON.stringify(small, null, 1), ...shortened(lines)].join('\n')
-  return { seed, violation: violation ?? '', plan: small, report }
+  return { seed, violation, plan: small, report }
 }
 
 const mostLines = 400

@@ -9,6 +9,7 @@ import { SqliteFile } from './sqlite-file.ts'
 const isFull = process.env.THREADMILL_FULL === '1'
 const seeds = isFull ? 20_000 : 3_000
 const seedsOnSqlite = isFull ? 800 : 60
+const seedsPlayedAgain = isFull ? 100 : 15
 
 describe('Any run of several processes, of which things go wrong', function () {
   this.timeout(isFull ? 1_200_000 : 300_000)
@@ -43,7 +44,7 @@ describe('Any run of several processes on a real database, of which things go wr
   })
 
   it('is the same run whenever it is played again', async () => {
-    for (let seed = 1; seed <= 5; seed++) {
+    for (let seed = 1; seed <= seedsPlayedAgain; seed++) {
       const lines = await storyOf(seed, file)
       expect(lines.length).to.be.greaterThan(0)
       expect(await storyOf(seed, file)).to.eql(lines)

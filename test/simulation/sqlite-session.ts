@@ -1,6 +1,6 @@
 import { DatabaseError, QueryTypes, type Sequelize, type Transaction, UniqueConstraintError } from 'sequelize'
 import type { Outcome, SqliteHandle } from '../../config/sqlite-handle.ts'
-import { inTransaction } from '../../config/transaction.ts'
+import { inTransaction, retryConflicts } from '../../config/transaction.ts'
 import { type Database, databaseOf } from '../../models/database.ts'
 import { tablePrefix } from './sqlite-file.ts'
 import { databaseAway } from './times.ts'
@@ -54,7 +54,11 @@ export function sessionOf(server: Server, sender: Sender): Database {
   const session = new Session(server, sender)
   const db = databaseOf(session as unknown as Sequelize, tablePrefix)
   const retry = { sleep: (ms: number) => sender.wait(ms), random: () => sender.random() }
-  return { ...db, transaction: (work) => inTransaction(db.sequelize, work, retry) }
+  return {
+    ...db,
+    transaction: (work) => inTransaction(db.sequelize, work, retry),
+    retried: (statement, when) => retryConflicts(statement, when === undefined ? retry : { ...retry, when }),
+  }
 }
 
 class Session {
