@@ -61,7 +61,7 @@ export async function databaseClock(db: Database): Promise<Date> {
 }
 
 /**
- * Ids of chats that failed and that nobody runs, in the order of their ids.
+ * Ids of chats that failed and that nobody runs, in the order of their ids; no sub-chats, whose calls were told. (E93)
  * @param options.code only failures with this code. `after`: the last id of the page before.
  */
 export async function failedChats(
@@ -70,7 +70,7 @@ export async function failedChats(
 ): Promise<string[]> {
   const { now } = db.dialect
   const rows = await db.read(
-    `SELECT id FROM ${db.tables.chats} WHERE id > $after AND failure IS NOT NULL AND (claimed_until IS NULL OR claimed_until <= ${now}) ` +
+    `SELECT id FROM ${db.tables.chats} WHERE id > $after AND failure IS NOT NULL AND parent_id IS NULL AND (claimed_until IS NULL OR claimed_until <= ${now}) ` +
       (options.code === null ? '' : `AND ${db.dialect.jsonText('failure', '$.code')} = $code `) +
       `ORDER BY id LIMIT ${Math.trunc(options.limit)}`,
     { after: options.after, ...(options.code === null ? {} : { code: options.code }) },

@@ -81,6 +81,12 @@ onEachDatabase('The statements of an operator', (kind) => {
     expect(await failedChats(db, { code: 'other', after: '', limit: 9 })).to.deep.equal([failed[1]])
   })
 
+  it('leave out sub-chats that failed: what they were for has its result, and their tools would run for nobody (E93)', async () => {
+    const parent = await chat({ failure })
+    await chat({ failure, parentId: parent })
+    expect(await failedChats(db, { code: null, after: '', limit: 9 })).to.deep.equal([parent])
+  })
+
   it('tell the time of the database', async () => {
     expect((await databaseClock(db)).getTime()).to.be.closeTo(Date.now(), 60_000)
   })
