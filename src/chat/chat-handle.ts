@@ -20,6 +20,7 @@ import { checkInputs } from '../tools/instructions.ts'
 import type { Tool } from '../tools/tool.ts'
 import { asMessage, type Message } from './message.ts'
 import { type TranscriptValue, valuesOf } from './message-values.ts'
+import { type AssignedChanges, assignedIn } from './pending-changes.ts'
 import { PendingConfiguration } from './pending-configuration.ts'
 
 /** What a chat object works with. */
@@ -118,27 +119,28 @@ export abstract class ChatHandle {
     store: (pending: PendingSettings, transaction: Transaction) => Promise<T>,
     join?: Transaction,
   ): Promise<T> {
-    await this.#checkInputs()
-    const named = await this.#namedModel()
+    // What is set meanwhile is for the next verb.
+    const snapshot = this.pending.snapshot(join)
+    const assigned = assignedIn(snapshot.changes)
+    await this.#checkInputs(assigned)
+    const named = await this.#namedModel(assigned)
     const stored = await this.deps.db.transaction(async (transaction) => {
-      const resolved = await this.pending.resolve(() => this.#systemTexts(transaction), join)
+      const resolved = await this.pending.resolve(snapshot, () => this.#systemTexts(transaction))
       const pending = resolved.model === undefined ? resolved : { ...resolved, named }
       return store(pending, transaction)
     }, join)
-    this.pending.settle(join)
+    this.pending.settle(snapshot, join)
     return stored
   }
 
   /** Where this process has the agent; elsewhere the worker finds out. */
-  async #checkInputs(): Promise<void> {
-    const { inputs } = this.pending.assigned
+  async #checkInputs({ inputs }: AssignedChanges): Promise<void> {
     const agent = this.deps.agentOf(this.row)
     if (inputs !== undefined && agent !== null) await checkInputs(agent, inputs, `Chat ${this.id}`)
   }
 
   /** What is known of the model that is about to be stored. Looked up before the transaction, which it would hold up. */
-  async #namedModel(): Promise<NamedModel | null> {
-    const { model, provider } = this.pending.assigned
+  async #namedModel({ model, provider }: AssignedChanges): Promise<NamedModel | null> {
     if (!model) return null
     const named = await this.deps.nameModel({ agent: this.row.agent, provider: provider ?? null }, model)
     const isKnown =

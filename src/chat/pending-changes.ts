@@ -21,7 +21,7 @@ export const unchanged: PendingChanges = { appended: [] }
 
 /** The columns among them; without those that were not set. */
 export function assignedIn({ model, provider, inputs }: PendingChanges): AssignedChanges {
-  return Object.fromEntries(Object.entries({ model, provider, inputs }).filter(([, value]) => value !== undefined))
+  return withoutUndefined({ model, provider, inputs })
 }
 
 /** Both, the newer over the older. */
@@ -36,4 +36,32 @@ export function withoutModel({ model: _, provider: __, ...others }: PendingChang
   const { inputs, settings, replaced, appended } = others
   const said = [inputs, settings, replaced].some((one) => one !== undefined)
   return said || appended.length > 0 ? others : unchanged
+}
+
+/** What was to be stored at one moment, and what the object's settings said then. */
+export interface Snapshot {
+  readonly changes: PendingChanges
+  readonly settings: ChatSettings
+}
+
+/** What was set, or set anew, since a snapshot of the same object. */
+export function changedSince(before: Snapshot, now: Snapshot): PendingChanges {
+  const { settings: keys = [], replaced, appended } = now.changes
+  const isOther = <Key extends 'model' | 'provider' | 'inputs'>(key: Key) => now.changes[key] !== before.changes[key]
+  const settings = keys.filter((key) => now.settings[key] !== before.settings[key])
+  const others = withoutUndefined({
+    model: isOther('model') ? now.changes.model : undefined,
+    provider: isOther('provider') ? now.changes.provider : undefined,
+    inputs: isOther('inputs') ? now.changes.inputs : undefined,
+    settings: settings.length > 0 ? settings : undefined,
+    replaced: replaced !== before.changes.replaced ? replaced : undefined,
+  })
+  const added = appended.filter((one) => !before.changes.appended.includes(one))
+  return Object.keys(others).length > 0 || added.length > 0 ? { ...others, appended: added } : unchanged
+}
+
+function withoutUndefined<T extends object>(values: T): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
+    [Key in keyof T]?: Exclude<T[Key], undefined>
+  }
 }

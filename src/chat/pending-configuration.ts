@@ -2,15 +2,8 @@ import type { Transaction } from 'sequelize'
 import * as z from 'zod'
 import { fateOf } from '../../config/transaction.ts'
 import { boundaryWords, cacheBoundaryOf } from '../../models/cache-boundary.ts'
-import { newMessage } from '../../models/new-message.ts'
 import type { CacheBoundary, ChatRow, ChatSettings, TranscriptMessage } from '../../models/rows.ts'
-import {
-  type Instruction,
-  instructionOf,
-  overlaid,
-  type PendingSettings,
-  settingsAfter,
-} from '../../models/settings.ts'
+import { type Instruction, instructionOf, overlaid, type PendingSettings } from '../../models/settings.ts'
 import { whyUnstorable } from '../../models/storable.ts'
 import { ArgumentError, InvalidToolChoiceError } from '../errors.ts'
 import type { Caller } from '../loop/run-context.ts'
@@ -31,12 +24,15 @@ import type { InstructionOptions, PersistOptions, ToolOptionsInput } from './cha
 import {
   type AssignedChanges,
   assignedIn,
+  changedSince,
   type PendingChanges,
+  type Snapshot,
   together,
   unchanged,
   withoutModel,
 } from './pending-changes.ts'
 import { isName, isToolOrName } from './pending-names.ts'
+import { previewed } from './preview.ts'
 
 /** System messages of one object alone: behind the stored ones, or in place of them. */
 type OwnInstructions = NonNullable<Caller['instructions']>
@@ -225,45 +221,42 @@ export class PendingConfiguration {
     if (persist) this.#set('tools', together(this.#settings.tools))
   }
 
-  /**
-   * What the next verb stores. `stored` reads the system messages as they are, where they are needed. What an earlier verb
-   * stored in the same transaction `join` is left out; what another, open one stored is not certain yet.
-   */
-  async resolve(stored: () => Promise<readonly Instruction[]>, join?: Transaction): Promise<PendingSettings> {
-    const unstored = this.#unstored(join)
-    const { settings, replaced, appended } = unstored
+  /** What a snapshot says in rows. `stored` reads the system messages as they are, where they are needed. */
+  async resolve(
+    { changes, settings }: Snapshot,
+    stored: () => Promise<readonly Instruction[]>,
+  ): Promise<PendingSettings> {
+    const { settings: changed, replaced, appended } = changes
     const speaks = replaced !== undefined || appended.length > 0
     return {
-      ...assignedIn(unstored),
-      ...(settings === undefined ? {} : { settings: this.#settings, changed: settings }),
+      ...assignedIn(changes),
+      ...(changed === undefined ? {} : { settings, changed }),
       ...(speaks ? { instructions: [...(replaced ?? (await stored())), ...appended] } : {}),
     }
   }
 
   /** A chat and its messages as they would be once everything pending was stored. */
-  async preview(
-    chat: ChatRow,
-    transcript: readonly TranscriptMessage[],
-  ): Promise<{ readonly row: ChatRow; readonly transcript: readonly TranscriptMessage[] }> {
+  async preview(chat: ChatRow, transcript: readonly TranscriptMessage[]): Promise<ReturnType<typeof previewed>> {
     const system = transcript.filter((message) => message.role === 'system')
-    const { instructions, ...columns } = await this.resolve(async () => system.map(instructionOf))
-    const { changed: _, settings: __, ...assigned } = columns
-    const row = { ...chat, ...assigned, settings: settingsAfter(chat.settings, columns) ?? chat.settings }
-    if (instructions === undefined) return { row, transcript }
-    const said = instructions.map((instruction, position) => ({
-      ...newMessage({ id: '', chatId: chat.id, role: 'system', ...instruction }),
-      position,
-      updatedAt: chat.updatedAt,
-      toolCalls: [],
-    }))
-    return { row, transcript: [...said, ...transcript.filter((message) => message.role !== 'system')] }
+    return previewed(chat, transcript, await this.resolve(this.snapshot(), async () => system.map(instructionOf)))
   }
 
-  /** Everything is stored, or is once the transaction `join` is committed. */
-  settle(join?: Transaction): void {
-    const changes = join === undefined ? unchanged : this.#unstored(undefined)
+  /**
+   * What the next verb stores. What an earlier verb stored in the same transaction `join` is left out; what another, open one stored is
+   * not certain yet.
+   */
+  snapshot(join?: Transaction): Snapshot {
+    return { changes: this.#unstored(join), settings: this.#settings }
+  }
+
+  /** What a snapshot says is stored, or is once the transaction `join` is committed; what was set since then is not. */
+  settle(stored: Snapshot, join?: Transaction): void {
+    const later = changedSince(stored, this.snapshot(join))
+    const before = this.#joined?.transaction === join ? this.#joined?.changes : undefined
+    const changes =
+      join === undefined ? unchanged : before === undefined ? stored.changes : together(before, stored.changes)
     this.#joined = join === undefined || changes === unchanged ? null : { transaction: join, changes }
-    this.#changes = unchanged
+    this.#changes = later
   }
 
   /** What is not stored as far as the transaction `join`, or anyone, can see. */

@@ -43,4 +43,34 @@ onEachDatabase('Settings that several processes store', (kind) => {
     const stored = (await chat?.messages())?.map(({ content }) => content)
     expect(stored).to.have.members(said)
   })
+
+  it('or one object sets while a verb of its own stores others: the next verb stores them (E177)', async () => {
+    let meanwhile = () => {}
+    const onStatement = (sql: string) => {
+      if (!/UPDATE .* SET .*settings/.test(sql)) return
+      const act = meanwhile
+      meanwhile = () => {}
+      act()
+    }
+    const mill = await bench.connect({ observe: { onStatement } })
+    const chat = await mill.chats.create()
+    meanwhile = () => chat.withMaxOutputTokens(5).withTemperature(0.75).withInstructions('Later.', { append: true })
+    await chat.withTemperature(0.5).withEndUser('ada').withInstructions('First.', { append: true }).save()
+    expect((await chatRow(mill, chat)).settings).to.deep.equal({ temperature: 0.5, endUser: 'ada' })
+    await chat.askLater('Hello?')
+    expect((await chatRow(mill, chat)).settings).to.deep.equal({
+      temperature: 0.75,
+      endUser: 'ada',
+      maxOutputTokens: 5,
+    })
+    expect((await chat.messages()).map(({ content }) => content)).to.deep.equal(['First.', 'Later.', 'Hello?'])
+
+    const own = await mill.chats.create()
+    meanwhile = () => own.withMaxOutputTokens(7)
+    await mill.transaction(async (transaction) => {
+      await own.withTemperature(0.5).askLater('Hello?', { transaction })
+      await own.askLater('Again?', { transaction })
+    })
+    expect((await chatRow(mill, own)).settings).to.deep.equal({ temperature: 0.5, maxOutputTokens: 7 })
+  })
 })
