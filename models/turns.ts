@@ -13,6 +13,9 @@ import { storableJson } from './storable.ts'
 
 // Everything here is written by the run that holds the chat, each in one fenced transaction.
 
+/** Rows that one statement names: placeholders are limited. */
+const ROWS_AT_ONCE = 500
+
 /** A message to insert: its time is the process's, its place is the end of the transcript. */
 export type NewMessage = Omit<MessageRow, 'position' | 'updatedAt'>
 
@@ -220,12 +223,16 @@ export async function deleteQueued(
   queued: readonly { readonly id: string }[],
   transaction: Transaction,
 ): Promise<number> {
-  if (queued.length === 0) return 0
-  return db.write(
-    `DELETE FROM ${db.tables.queuedMessages} WHERE id IN (${queued.map((_, at) => `$id${at}`).join(', ')})`,
-    Object.fromEntries(queued.map((row, at) => [`id${at}`, row.id])),
-    transaction,
-  )
+  let deleted = 0
+  for (let from = 0; from < queued.length; from += ROWS_AT_ONCE) {
+    const some = queued.slice(from, from + ROWS_AT_ONCE)
+    deleted += await db.write(
+      `DELETE FROM ${db.tables.queuedMessages} WHERE id IN (${some.map((_, at) => `$id${at}`).join(', ')})`,
+      Object.fromEntries(some.map((row, at) => [`id${at}`, row.id])),
+      transaction,
+    )
+  }
+  return deleted
 }
 
 async function insertResults(db: Database, results: readonly NewResult[], transaction: Transaction): Promise<void> {
