@@ -24,6 +24,7 @@ export const statements = {
   linksResult: /^UPDATE \S*tool_calls\S* SET result_id/,
   insertsMessage: /^INSERT INTO \S*messages/,
   fences: /^UPDATE \S*chats\S* SET next_position/,
+  begins: /^(BEGIN|START TRANSACTION)/,
   commits: /^COMMIT/,
   takes: /^UPDATE \S*chats\S* SET claimed_by = (?!NULL)/,
   releases: /^UPDATE \S*chats\S* SET claimed_by = NULL/,

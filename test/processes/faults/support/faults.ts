@@ -82,8 +82,8 @@ const slow: Fault = {
   number: 'E157',
   losesClaim: false,
   async strike({ links }) {
-    links.redis.slow(60)
-    links.database?.slow(60)
+    links.redis.slow(25)
+    links.database?.slow(25)
     return nothing
   },
 }
@@ -117,7 +117,12 @@ const frozen: Fault = {
   async strike(ground) {
     const { mill, struck, runner } = ground
     const { claimToken } = await rowOf(mill, struck)
-    runner.signal('SIGSTOP')
+    await until('it stands still, and not in the middle of a write', () => {
+      runner.signal('SIGSTOP')
+      if (canWrite(ground)) return true
+      runner.signal('SIGCONT')
+      return false
+    })
     await ground.startSpare()
     return async () => {
       await claimLapsed(ground, struck, claimToken)
@@ -155,14 +160,24 @@ const locked: Fault = {
   },
 }
 
-/** False: somebody else writes just now. */
-function begins(handle: SqliteHandle): boolean {
+/** Takes SQLite's lock. False: somebody else has it just now. */
+export function begins(handle: SqliteHandle): boolean {
   try {
     handle.execute('BEGIN IMMEDIATE', [])
     return true
   } catch {
     return false
   }
+}
+
+/** False: who has SQLite's only lock keeps everybody from writing, for as long as it stands still. */
+function canWrite({ bench }: Ground): boolean {
+  if (!bench.database.url.startsWith('sqlite:')) return true
+  const handle = new SqliteHandle(bench.database.url.slice('sqlite:'.length))
+  const free = begins(handle)
+  if (free) handle.execute('ROLLBACK', [])
+  handle.close()
+  return free
 }
 
 /** Every fault there is, by the name that cases use. */
@@ -222,13 +237,13 @@ export async function frozenNow({ runner }: Ground): Promise<void> {
 
 /** Ends the database's sessions that came over the runner's link. */
 export async function killSessions({ mill, links }: Ground): Promise<void> {
-  const sessions = await mill.sequelize.query<{ ID: number; HOST: string }>(
-    'SELECT ID, HOST FROM information_schema.PROCESSLIST WHERE DB = DATABASE()',
-    { type: QueryTypes.SELECT },
-  )
+  // Not information_schema, whose answers are tables on the server's disk.
+  const sessions = await mill.sequelize.query<{ Id: number; Host: string }>('SHOW PROCESSLIST', {
+    type: QueryTypes.SELECT,
+  })
   const ports = new Set(links.database?.ports().map(String))
-  for (const { ID, HOST } of sessions) {
+  for (const { Id, Host } of sessions) {
     // It may have gone by itself meanwhile.
-    if (ports.has(HOST.split(':')[1] ?? '')) await mill.sequelize.query(`KILL ${ID}`).catch(() => {})
+    if (ports.has(Host.split(':')[1] ?? '')) await mill.sequelize.query(`KILL ${Id}`).catch(() => {})
   }
 }

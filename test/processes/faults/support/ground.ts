@@ -12,7 +12,7 @@ import { type DeathAt, useWorkers, type WorkerProcess } from '../../support/work
 import { type Links, useLinks } from './links.ts'
 
 /** How long a claim lives here, in ms. */
-export const TTL_MS = 2_000
+export const TTL_MS = 2_500
 /** How long anything may take on a busy machine, in ms. */
 export const WAIT_MS = 40_000
 
