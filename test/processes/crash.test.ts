@@ -1,13 +1,14 @@
 import { expect } from 'chai'
 import { resolveSettings } from '../../config/settings.ts'
-import { gate, text } from '../../src/testing/index.ts'
+import { gate, text, toolCalls } from '../../src/testing/index.ts'
 import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
 import { until } from '../support/until.ts'
 import { agents } from './apps/clerk.ts'
+import { useDesk } from './support/desk.ts'
 import { useJobs } from './support/jobs.ts'
 import { expectWhole, isAtRest, requestOf, rowOf, transcriptOf, usagesOf } from './support/rows.ts'
-import { kill, useWorkers } from './support/workers.ts'
+import { type DeathAt, kill, statements, useWorkers } from './support/workers.ts'
 
 const LIMIT_MS = 90_000
 const WAIT_MS = 40_000
@@ -88,6 +89,38 @@ onEachDatabase('A worker killed during a model call', (kind) => {
     const { claimTtlMs } = resolveSettings({}, {})
     expect(claimTtlMs).to.be.at.most(60_000)
     expect((await chat.complete())?.content).to.equal('late')
+  }).timeout(LIMIT_MS)
+})
+
+onEachDatabase('A worker killed behind an answer with reasoning and a call', (kind) => {
+  const bench = useBench(kind, { claimTtlMs: 2_500 })
+  const workers = useWorkers()
+  const desk = useDesk()
+
+  it('leaves the reasoning to the next one, which sends it back beside the call and not as text (B26, S6)', async () => {
+    const thoughts = { thinking: 'Need the rate first.' }
+    const model = await bench.script([toolCalls([{ name: 'rate', arguments: {} }], thoughts), text('1.10')])
+    const mill = await bench.connect({ agents })
+    const chat = await mill.chats.create({ agent: 'clerk' })
+    const worker = (dieAt?: DeathAt) =>
+      workers.start({ app: 'clerk', options: bench.options(), desk: desk().url, ...(dieAt ? { dieAt } : {}) })
+    await chat.askLater('hi', { enqueue: true })
+    await (await worker([statements.startsCall])).ended
+    expect(await transcriptOf(chat)).to.eql(['U hi', 'A[rate]'])
+    await worker()
+    await until('the chat is answered and given back', () => isAtRest(chat), WAIT_MS)
+    const sent = model.requests[1]?.messages[1] as {
+      reasoning_content?: string
+      content?: unknown
+      tool_calls?: unknown[]
+    }
+    expect(sent.reasoning_content).to.equal('Need the rate first.')
+    expect(sent.content ?? '').to.equal('')
+    expect(sent.tool_calls).to.have.length(1)
+    const asking = (await chat.messages())[1]
+    expect([asking?.content ?? '', asking?.thinkingText]).to.eql(['', 'Need the rate first.'])
+    expect(model.requests).to.have.length(2)
+    await expectWhole(mill, chat)
   }).timeout(LIMIT_MS)
 })
 

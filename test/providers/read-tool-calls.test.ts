@@ -70,7 +70,7 @@ describe('Tool calls of a streamed answer', () => {
     ])
   })
 
-  it('are opened by their ids when the server leaves the index out', () => {
+  it('are opened by their ids when the server leaves the index out (B12)', () => {
     const calls = callsOf(
       [piece(undefined, 'call_n1', 'population', '{"iso":')],
       [piece(undefined, undefined, undefined, '"NO"}')],
@@ -82,7 +82,7 @@ describe('Tool calls of a streamed answer', () => {
     ])
   })
 
-  it('go on when every piece repeats the id, with and without an index, even if the name is empty', () => {
+  it('go on when every piece repeats the id, with and without an index, even if the name is empty (B14)', () => {
     for (const index of [0, undefined]) {
       const calls = callsOf(
         [piece(index, 'call_q1', 'stock', '{"s')],
