@@ -13,8 +13,8 @@ const { fences, insertsMessage, commits } = statements
 const wonLate: Case = {
   bug: 'B41',
   right: 'a claim that was won late has more than half of its time left, and is kept',
-  under: ['flush', 'slow'],
-  atLength: ['restart', 'away', 'disconnected', 'sessions'],
+  under: ['flush'],
+  atLength: ['away', 'slow', 'sessions'],
   async play(ground, strike) {
     const [dead, held] = [gate(text('never sent')), gate(text('the answer'))]
     const model = await ground.model((_request, at) => (at === 0 ? dead : held))
@@ -48,8 +48,8 @@ const wonLate: Case = {
 const failedRenewal: Case = {
   bug: 'B42',
   right: 'the process lives on, and each of its chats is answered once',
-  under: ['sessions', 'silent', 'locked'],
-  atLength: ['flush', 'restart', 'away', 'disconnected', 'frozen'],
+  under: ['silent', 'locked'],
+  atLength: ['away', 'sessions'],
   async play(ground, strike, fault) {
     const held = gate(text('late'))
     const model = await ground.model((_request, at) => (at < 2 ? held : text('later')))
@@ -79,8 +79,8 @@ const failedRenewal: Case = {
 const pausedOwner: Case = {
   bug: 'B43',
   right: 'a paused owner that wakes up writes nothing but what its request cost',
-  under: ['flush', 'sessions'],
-  atLength: ['restart', 'away', 'disconnected'],
+  under: ['sessions'],
+  atLength: ['flush', 'away'],
   async play(ground, strike) {
     const late = gate(text('from A'))
     const model = await ground.model((_request, at) => (at === 0 ? late : text('from B')))

@@ -16,16 +16,7 @@ const keptJob: Case = {
   bug: 'B36',
   right: 'a message after a job that ended well or badly, and is kept, is taken up within 5 s',
   under: ['flush', diesAt('after its run, before its job ends', [releases, any])],
-  atLength: [
-    freezesAt('after its run, before its job ends', [releases, any]),
-    'killed',
-    'restart',
-    'away',
-    'disconnected',
-    'sessions',
-    'slow',
-    'frozen',
-  ],
+  atLength: ['away', 'disconnected', 'sessions', freezesAt('after its run, before its job ends', [releases, any])],
   async play(ground, strike, fault) {
     const model = await ground.model((request) =>
       request.messages.at(-1)?.content === 'two' ? httpError(401, 'no such key') : text('answered'),
@@ -60,8 +51,8 @@ const keptJob: Case = {
 const blocked: Case = {
   bug: 'B38',
   right: 'a tool that blocks its process for longer than the claim has its effect once',
-  under: ['flush', 'sessions'],
-  atLength: ['restart', 'away', 'disconnected', 'slow', 'killed', 'frozen', 'silent'],
+  under: ['flush'],
+  atLength: ['away', 'sessions', 'frozen'],
   async play(ground, strike, fault) {
     const ms = Math.round(TTL_MS * 2.6)
     const model = await ground.model(({ messages }) =>
@@ -91,7 +82,7 @@ const rollouts: Case = {
   bug: 'B39',
   right: 'a turn whose workers are killed twice is answered by the third one, once',
   under: ['restart'],
-  atLength: ['flush', 'away', 'disconnected'],
+  atLength: ['away'],
   async play(ground, strike) {
     const held = [gate(text('one')), gate(text('two'))] as const
     const model = await ground.model((_request, at) => held[at] ?? text('three'))

@@ -16,8 +16,8 @@ const { linksResult, fences, leavesQueue, insertsMessage, notesDelivery, begins,
 const together: Case = {
   bug: 'B56',
   right: 'two messages that are posted together are each answered, in order, by one request at a time',
-  under: ['flush', 'killed'],
-  atLength: ['restart', 'away', 'disconnected', 'sessions', 'slow', 'frozen', 'silent'],
+  under: ['flush'],
+  atLength: ['away', 'sessions', 'slow', 'killed', 'frozen'],
   async play(ground, strike, fault) {
     const model = await ground.model(({ messages }) => text(`answer to ${messages.at(-1)?.content}`, { delayMs: 500 }))
     const chat = await ground.chat()
@@ -76,8 +76,8 @@ async function expectSteered(ground: Ground, { model, chat, queued }: Awaited<Re
 const cancelledSteering: Case = {
   bug: 'B58',
   right: 'a steering message that was read when the turn is cancelled is there once, and answered',
-  under: ['flush', 'killed'],
-  atLength: ['restart', 'disconnected', 'sessions', 'frozen'],
+  under: ['flush'],
+  atLength: ['sessions', 'killed', 'frozen'],
   async play(ground, strike, fault) {
     const turn = await steered(ground, fault)
     await frozenNow(ground)
@@ -98,12 +98,9 @@ const killedSteering: Case = {
     diesAt('once it has been committed', [...steering, commits, any]),
   ],
   atLength: [
-    diesAt('before the transaction that takes it', [...steering]),
-    diesAt('before it leaves the queue', [...steering, leavesQueue]),
     diesAt('before its receipt is written', [...steering, notesDelivery]),
     diesAt('before it is committed', [...steering, commits]),
     freezesAt('before it leaves the queue', [...steering, leavesQueue]),
-    freezesAt('before it is committed', [...steering, commits]),
   ],
   async play(ground, strike, fault) {
     const turn = await steered(ground, fault)
@@ -131,8 +128,8 @@ const cancelledAnswer: Case = {
   bug: 'B60',
   right:
     'a cancel ends its own turn within seconds, keeps what was shown and none of the late chunks, and the next message is answered in full',
-  under: ['disconnected', 'sessions'],
-  atLength: ['slow', 'away'],
+  under: ['sessions'],
+  atLength: ['disconnected', 'away', 'slow'],
   async play(ground, strike, fault) {
     const held = gate(text(eight, { chunks: 'words' }))
     const model = await ground.model((_request, at) => (at === 0 ? held : text('All of the next answer.')))
@@ -177,8 +174,8 @@ const cancelledAnswer: Case = {
 const unseenCancel: Case = {
   bug: 'B60',
   right: 'a cancel that a dead worker never saw ends its own turn, and the next message is answered in full',
-  under: ['flush', 'away'],
-  atLength: ['restart', 'disconnected'],
+  under: ['away'],
+  atLength: ['flush'],
   async play(ground, strike) {
     const held = gate(text(eight, { chunks: 'words' }))
     const model = await ground.model((_request, at) => (at === 0 ? held : text('All of the next answer.')))
@@ -207,7 +204,6 @@ const halfSettled: Case = {
   under: [diesAt('before it keeps the text that was shown', [settles, insertsMessage])],
   atLength: [
     diesAt('before it commits the end of the turn', [settles, commits]),
-    diesAt('once the end of the turn is committed', [settles, commits, any]),
     freezesAt('before the end of the turn', [settles]),
   ],
   async play(ground, strike, fault) {
@@ -239,7 +235,7 @@ const idleCancel: Case = {
   bug: 'B60',
   right: 'a cancel when nothing runs does nothing to the next message',
   under: ['away'],
-  atLength: ['flush', 'sessions'],
+  atLength: ['sessions'],
   async play(ground, strike) {
     const model = await ground.model(({ messages }) => text(`answer to ${messages.at(-1)?.content}`))
     const chat = await ground.chat()

@@ -106,6 +106,7 @@ const busy: Fault = {
 
 const twoWriters: Case = {
   bug: 'B73',
+  only: 'SQLite',
   right: 'two runs that write to two chats at once both succeed',
   under: [busy, diesAt('in the middle of its transaction', [insertsMessage])],
   atLength: [
@@ -136,7 +137,7 @@ const compareAndSet: Case = {
   bug: 'B75',
   right: 'a renewal that changes nothing keeps the claim, and a statement that comes after a takeover changes nothing',
   under: ['silent'],
-  atLength: ['slow', 'frozen', 'flush'],
+  atLength: ['slow', 'frozen'],
   async play(ground, strike, fault) {
     const model = await ground.model(({ messages }) =>
       messages.at(-1)?.role === 'tool' ? text('done') : toolCalls([{ name: 'rate', arguments: {} }]),

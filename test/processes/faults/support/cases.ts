@@ -6,6 +6,8 @@ import { type Ground, useGround } from './ground.ts'
 export interface Case {
   /** Its number in docs/behaviour.md. */
   readonly bug: string
+  /** The database that it is about; left out, either. */
+  readonly only?: DatabaseKind['name']
   /** What is right, as the end of a test's title. */
   readonly right: string
   /** The faults under which it is always played. */
@@ -28,7 +30,7 @@ export function playUnderFaults(title: string, cases: readonly Case[]): void {
     for (const each of cases) {
       const chosen = [...each.under, ...(isLong ? (each.atLength ?? []) : [])]
       for (const fault of chosen.map((one) => (typeof one === 'string' ? faults[one] : one))) {
-        if (!isFor(kind, fault)) continue
+        if (!isFor(kind, each, fault)) continue
         it(`${each.bug} while ${fault.name}: ${each.right} (${fault.number})`, async () => {
           const here = await ground()
           await each.play(here, () => fault.strike(here), fault)
@@ -38,7 +40,8 @@ export function playUnderFaults(title: string, cases: readonly Case[]): void {
   })
 }
 
-function isFor({ name }: DatabaseKind, fault: Fault): boolean {
+function isFor({ name }: DatabaseKind, each: Case, fault: Fault): boolean {
+  if (each.only !== undefined && each.only !== name) return false
   if (fault.only !== undefined) return fault.only === name
   const hasServer = (process.env.TEST_DATABASE_URL ?? '') !== ''
   return !oneDatabase.has(fault) || name === (hasServer ? 'MariaDB' : 'SQLite')
