@@ -288,6 +288,17 @@ describe('publishing live events', () => {
       expect(textOf(events)).to.equal(kept)
     })
 
+    it('forgets a chat in time (E155)', async () => {
+      const patient = readerClientOf(server.url)
+      const timers = manualTimers()
+      const { forget } = publisherOf({ timers, giveUpMs: 2000 }, patient)
+      const forgotten = forget('c')
+      timers.fire(2000)
+      await forgotten
+      expect(errors[0]?.[0]).to.match(/^Redis did not take live events within 2000 ms/)
+      expect(timers.pending()).to.deep.equal([])
+    })
+
     it('closes in time, dropping what is left', async () => {
       const patient = readerClientOf(server.url)
       const timers = manualTimers()
