@@ -139,13 +139,22 @@ export abstract class ChatJob {
 
   /** Runs the chat, if it can be taken. */
   protected async attempt(order: Attempting): Promise<Attempt> {
-    const result = await run(this.dependencies.ports, { ...order, verb: 'complete', by: this.queue })
+    const { chatId } = order
+    const result = await run(this.dependencies.ports, { ...order, verb: 'complete', by: this.queue }).catch(
+      async (error: unknown) => {
+        // A tool that another worker has: the chat is left to that one, and nothing has failed.
+        if (error instanceof MissingAgentError && (await this.#isUnfailed(chatId))) return { kind: 'put off' } as const
+        throw error
+      },
+    )
     switch (result.kind) {
       case 'ended':
         if (result.handedTo !== null) return came('handed over')
         return came(result.parked ? 'waiting' : 'done')
       case 'lost':
         return came('claim lost')
+      case 'put off':
+        return came('put off')
       case 'refused':
         return result
       default:
@@ -164,6 +173,10 @@ export abstract class ChatJob {
     const error = await setChatAside(this.dependencies.ports, chatId, deaths)
     if (error === null) return 'claimed elsewhere'
     throw error
+  }
+
+  async #isUnfailed(chatId: string): Promise<boolean> {
+    return (await this.dependencies.ports.rows.look(chatId)).chat.failure === null
   }
 
   /** The wish stays with its row, whatever this job comes to. */

@@ -65,7 +65,9 @@ export async function configure(
   const context = caller?.context ?? (await equipment.contextFor(chat))
   const clientFor = clientsOf(equipment, agent, context)
   const provider = chat.provider ?? agent.provider
-  const tools = offered(equipment, { id: chat.id, names: own.tools }, agent, caller?.tools ?? [])
+  const callers = (caller?.tools ?? []).map((tool) => [tool.name, tool] as const)
+  const kept = new Map([...toolRegistry(agent, equipment.tools), ...callers])
+  const tools = offered({ id: chat.id, names: own.tools }, agent, kept)
   requireChoice(chat.id, settings.toolOptions?.choice, tools)
   const client = context?.client ?? clientFor(provider)
   return {
@@ -83,6 +85,7 @@ export async function configure(
     concurrency: concurrencyOf(settings.toolOptions, agent.concurrency),
     compaction: settings.compaction || null,
     tools,
+    kept,
   }
 }
 
@@ -159,14 +162,12 @@ export function defaultClients(settings: Pick<Settings, 'openaiApiKey' | 'openai
 
 /** The tools that the model is offered: those that the chat names, else all of its agent. */
 function offered(
-  equipment: Equipment,
   chat: { readonly id: string; readonly names: readonly string[] | undefined },
   agent: Agent,
-  own: readonly Tool[],
+  known: ReadonlyMap<string, Tool>,
 ): ReadonlyMap<string, Tool> {
   const { id, names } = chat
   if (names === undefined) return toolRegistry(agent)
-  const known = new Map([...toolRegistry(agent, equipment.tools), ...own.map((tool) => [tool.name, tool] as const)])
   const missing = names.filter((name) => !known.has(name))
   if (missing.length > 0) {
     throw new MissingAgentError(

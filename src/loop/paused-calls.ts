@@ -8,6 +8,7 @@ import { errorText } from '../tools/results.ts'
 import { type Ending, parked } from './ending.ts'
 import { tellProgress } from './progress-reports.ts'
 import { chatOf, type RunContext } from './run-context.ts'
+import { toolOfCall } from './tool-of-call.ts'
 import { openCalls } from './transcript.ts'
 
 /** Longest that a cancel waits for a tool to end its task, in ms. */
@@ -100,7 +101,7 @@ export function taskExpired(name: string): string {
 export async function cancelTasks(run: RunContext, calls: readonly ToolCallRow[]): Promise<void> {
   for (const call of calls) {
     const { task } = pauseOf(call)
-    const cancel = run.configuration.tools.get(call.name)?.cancelTask
+    const cancel = toolOfCall(run, call)?.cancelTask
     if (task === undefined || !cancel) continue
     const context = { toolCall: call, chat: chatOf(run), idempotencyKey: call.id }
     const { timers } = run.ports.clock

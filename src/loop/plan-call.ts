@@ -16,6 +16,7 @@ import { isTaskExpired, taskExpired } from './paused-calls.ts'
 import { isExpired } from './reconsider.ts'
 import { chatOf, type RunContext } from './run-context.ts'
 import { subChatResult } from './sub-chats.ts'
+import { toolOfCall } from './tool-of-call.ts'
 import { isRemembered } from './transcript.ts'
 
 /** What becomes of one open call in this round. */
@@ -37,8 +38,8 @@ export type Plan = { readonly call: ToolCallRow } & (
 
 /** @throws {MissingAgentError} when this process lacks a tool that the model was offered. Nothing has been written then. */
 export function requireTools(run: RunContext, calls: readonly ToolCallRow[]): void {
-  const { tools, agent } = run.configuration
-  const missing = calls.filter((call) => !tools.has(call.name) && needsTool(call))
+  const { agent } = run.configuration
+  const missing = calls.filter((call) => toolOfCall(run, call) === undefined && needsTool(call))
   if (missing.length === 0) return
   const names = [...new Set(missing.map((call) => call.name))].join(', ')
   throw new MissingAgentError(
@@ -75,7 +76,7 @@ export async function planCall(
   }
   const { subChat } = pauseOf(call)
   if (subChat !== undefined) return { kind: 'answer', call, ...subChatResult(call.name, subChat) }
-  const tool = run.configuration.tools.get(call.name)
+  const tool = toolOfCall(run, call)
   if (tool === undefined) {
     const content = unknownTool(call.name, [...run.configuration.tools.keys()])
     return { kind: 'answer', call, outcome: 'failed', content }

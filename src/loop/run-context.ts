@@ -116,6 +116,8 @@ export interface Configuration {
   readonly concurrency: number
   /** The tools that the model is offered, by name. */
   readonly tools: ReadonlyMap<string, Tool>
+  /** All tools that this process has for the chat, by name: calls of what is offered no longer may be open. */
+  readonly kept: ReadonlyMap<string, Tool>
   /** Null: nothing is summarised by itself. */
   readonly compaction: CompactionSettings | null
   /** A client for a provider, the chat's own where none is named. @throws {ConfigurationError} when the process has none. */

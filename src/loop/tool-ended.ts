@@ -3,6 +3,7 @@ import { errorFacts } from '../observability/error-facts.ts'
 import type { ToolEnded } from '../observability/observation.ts'
 import type { ToolResult } from '../tools/tool.ts'
 import { factsOf, type RunContext } from './run-context.ts'
+import { toolOfCall } from './tool-of-call.ts'
 
 /** Executes a tool as a step of its own, so that what it traces stands below the call, and tells what came of it. */
 export function executeObserved(
@@ -59,5 +60,5 @@ function ended(
 /** A name that no tool has is a word of the model, so it is not passed on. */
 export function namesOf(run: RunContext, call: ToolCallRow): { readonly tool: string; readonly toolCallId: string } {
   const { name, toolCallId } = call
-  return { tool: run.configuration.tools.has(name) ? name : 'unknown', toolCallId }
+  return { tool: toolOfCall(run, call) !== undefined ? name : 'unknown', toolCallId }
 }

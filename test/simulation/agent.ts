@@ -77,7 +77,7 @@ export function configurationOf(
 ): Configuration {
   const agent = agents[toolExecution]
   return {
-    ...{ agent, settings: effectiveSettings({}, agent), store, client, tools },
+    ...{ agent, settings: effectiveSettings({}, agent), store, client, tools, kept: tools },
     model: 'any-model',
     instructions: 'Be brief.',
     ownInstructions: null,

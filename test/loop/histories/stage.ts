@@ -85,6 +85,7 @@ export class Stage {
         compaction: null,
         clientFor: () => client,
         tools,
+        kept: tools,
       }),
       chatOf: () => null,
       records: noRecords,

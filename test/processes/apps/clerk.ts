@@ -1,24 +1,9 @@
 import * as z from 'zod'
-import { defineAgent, defineTool, type OnInterrupted, type ToolContext } from '../../../src/index.ts'
+import { defineAgent, defineTool, type OnInterrupted } from '../../../src/index.ts'
+import { visitDesk as visit } from '../support/desk-tool.ts'
 import { dieAtStatement } from '../support/die.ts'
 
 // The agents of worker processes in tests. Their tools call the test's desk, which counts and holds them.
-
-async function visit(errand: string, args: object, context: ToolContext): Promise<unknown> {
-  const response = await fetch(process.env.THREADMILL_TEST_DESK ?? '', {
-    method: 'POST',
-    body: JSON.stringify({
-      errand,
-      pid: process.pid,
-      chatId: context.chat.id,
-      key: context.idempotencyKey,
-      args,
-    }),
-    signal: context.signal,
-  })
-  const { result } = (await response.json()) as { result: unknown }
-  return result
-}
 
 const simple = (name: string) =>
   defineTool({
