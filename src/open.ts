@@ -10,6 +10,7 @@ import { readBacklog } from '../models/backlog.ts'
 import { cancelledAmong } from '../models/claims.ts'
 import { type Database, databaseOf } from '../models/database.ts'
 import { defineModels, type Extensions, type Models, recordOf } from '../models/index.ts'
+import { requireOwnColumns } from '../models/own-columns.ts'
 import { Bells } from '../workers/bell.ts'
 import { Chat } from './chat/chat.ts'
 import type { ChatDependencies } from './chat/chat-handle.ts'
@@ -176,6 +177,7 @@ export async function open(
     queues: () => bells.depths(),
   })
   const models = defineModels(sequelize, tablePrefix, extend)
+  await requireOwnColumns(db, models, extend)
   const ports: LoopPorts = {
     ...instruments,
     claims,

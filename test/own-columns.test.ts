@@ -7,6 +7,7 @@ import {
   type ConnectOptions,
   defineAgent,
   defineTool,
+  NotMigratedError,
   ReadOnlyModelError,
   type Threadmill,
 } from '../src/index.ts'
@@ -134,6 +135,24 @@ onEachDatabase("The application's own columns", (kind) => {
       expect(error, JSON.stringify(clash)).to.be.instanceOf(ConfigurationError)
       expect(error).to.have.property('message').that.includes('extend')
     }
+  })
+
+  it('are asked for at the start: a release that comes before its migration is refused by name (E148)', async () => {
+    const early: ConnectOptions['extend'] = {
+      Chat: { attributes: { team: DataTypes.STRING(20), plan: DataTypes.STRING(20) } },
+      Message: {
+        attributes: {
+          rated: { type: DataTypes.INTEGER, field: 'rated_by' },
+          shown: DataTypes.VIRTUAL(DataTypes.STRING),
+        },
+      },
+    }
+    const error = await rejectionOf(bench.connect({ extend: early }))
+    expect(error).to.be.instanceOf(NotMigratedError)
+    expect(error)
+      .to.have.property('message')
+      .that.includes('threadmill_chats.plan, threadmill_messages.rated_by.')
+      .and.includes('migration')
   })
 
   it('make no chat of a row that was loaded in part', async () => {

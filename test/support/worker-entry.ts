@@ -2,16 +2,18 @@ import { pathToFileURL } from 'node:url'
 import { type ConnectOptions, Threadmill, type WorkerCounts } from '../../src/index.ts'
 
 // A worker process of a test: `worker-entry APP`, where the module APP exports `agents` and, if it
-// likes, `tools` and `observe`. Options come as JSON in THREADMILL_TEST_OPTIONS; with `isolates`, chats that
-// processes died over run in processes of their own, of APP's default export. Says READY on stdout, and CLOSING when it has
-// begun to end cleanly, on SIGTERM.
+// likes, `tools`, `observe`, `extend`, and `connected`, which is given the connection. Options come as JSON in
+// THREADMILL_TEST_OPTIONS; with `isolates`, chats that processes died over run in processes of their own, of APP's default
+// export. Says READY on stdout, and CLOSING when it has begun to end cleanly, on SIGTERM.
 
 const app = await import(pathToFileURL(process.argv[2] ?? '').href)
 const { counts, isolates, ...options } = JSON.parse(process.env.THREADMILL_TEST_OPTIONS ?? '{}') as ConnectOptions & {
   counts?: WorkerCounts
   isolates?: boolean
 }
-const mill = await Threadmill.connect({ ...options, agents: app.agents, tools: app.tools, observe: app.observe })
+const { agents, tools, observe, extend } = app
+const mill = await Threadmill.connect({ ...options, agents, tools, observe, extend })
+app.connected?.(mill)
 const pool = mill.startWorkers({ ...counts, ...(isolates ? { isolate: { app: process.argv[2] ?? '' } } : {}) })
 await pool.ready()
 process.on('SIGTERM', () => {
