@@ -240,8 +240,8 @@ export class UnknownModelError extends ArgumentError {
 export class InvalidToolChoiceError extends ArgumentError {
   override readonly code = 'argument.tool_choice'
 }
-/** The database has no tables, or not all of them.
- * @remarks Run `threadmill migrate`, then start the process again. */
+/** The database has no tables, not all of them, or lacks columns that `connect({ extend })` names.
+ * @remarks Run `threadmill migrate`, or the application's own migration, then start the process again. */
 export class NotMigratedError extends ConfigurationError {
   override readonly code = 'configuration.not_migrated'
 }
