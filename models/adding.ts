@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Transaction } from 'sequelize'
 import { ArgumentError, ChatRunningError } from '../src/errors.ts'
 import { holdBlobs } from './blobs.ts'
-import { cancelTurn } from './cancelling.ts'
+import { cancelSubChat } from './cancelling.ts'
 import { selectList, toolCallColumns } from './columns.ts'
 import type { Database } from './database.ts'
 import { liftFailure } from './deaths.ts'
@@ -74,7 +74,7 @@ export async function addMessage(db: Database, added: AddedMessage, transaction:
     )
     const subChat = openSubChat(answered)
     // Nobody is rung for it: the process that runs it sees that within a second, and else the sweeper wakes one.
-    if (subChat !== null) await cancelTurn(db, subChat.id, null, transaction)
+    if (subChat !== null) await cancelSubChat(db, subChat.id, transaction)
   }
   return added.message.id
 }

@@ -15,17 +15,8 @@ export async function cancelTurn(
   turn: number | null,
   transaction?: Transaction,
 ): Promise<string[]> {
-  const named: Readonly<Record<string, number>> = turn === null ? {} : { turn }
-  const rows = await db.write(
-    `UPDATE ${db.tables.chats} SET cancel_turn = turn, ${wantNow(db)}, cancel_seq = wanted_seq` +
-      // SQLite reads the old value on the right-hand side of every assignment, MySQL the new one.
-      `${db.dialect.name === 'sqlite' ? ' + 1' : ''}, updated_at = ${db.dialect.now}, compact_attempts = 0, compact_at = NULL ` +
-      `WHERE id = $chatId AND (compact_at IS NOT NULL OR ${busy(db)})` +
-      (turn === null ? '' : ' AND turn = $turn'),
-    { chatId, ...named },
-    transaction,
-  )
-  return [...(rows === 0 ? [] : [chatId]), ...(await cancelBelow(db, chatId, turn, transaction))]
+  const cancelled = await cancelOne(db, chatId, { turn, givenUp: false }, transaction)
+  return [...(cancelled ? [chatId] : []), ...(await cancelBelow(db, chatId, turn, transaction))]
 }
 
 /** Cancels the turn also where nobody runs or wants the chat and it is not parked: it has open calls that a run has to close. */
@@ -37,8 +28,16 @@ export async function interruptTurn(db: Database, chatId: string, transaction: T
 }
 
 /**
- * Cancels the sub-chats of a chat that have not ended, and theirs; nobody waits for them any longer. Returns the ids of those that are
- * to be run for it.
+ * Cancels a sub-chat that nobody waits for any longer, and those below it, where they have not ended. One that was given up for want of
+ * its agent would be taken up again by the next worker that has it, so its cancel is carried out as well. Returns as `cancelTurn` does.
+ */
+export async function cancelSubChat(db: Database, chatId: string, transaction?: Transaction): Promise<string[]> {
+  const cancelled = await cancelOne(db, chatId, { turn: null, givenUp: true }, transaction)
+  return [...(cancelled ? [chatId] : []), ...(await cancelBelow(db, chatId, null, transaction))]
+}
+
+/**
+ * Cancels the sub-chats of a chat that have not ended, and theirs. Returns the ids of those that are to be run for it.
  * @param turn of the chat itself: in any other nothing is done; null = whichever it is in.
  */
 export async function cancelBelow(
@@ -47,17 +46,38 @@ export async function cancelBelow(
   turn: number | null,
   transaction?: Transaction,
 ): Promise<string[]> {
-  const { chats } = db.tables
+  const { chats, toolCalls } = db.tables
   const named: Readonly<Record<string, number>> = turn === null ? {} : { turn }
+  const isOpen = `EXISTS (SELECT 1 FROM ${toolCalls} t WHERE t.id = s.parent_call_id AND t.result_id IS NULL)`
   const below = await db.read(
-    // One that was given up does not run, but those below it may.
-    `SELECT id FROM ${chats} WHERE parent_id = $chatId AND (${busy(db)} OR failure IS NOT NULL)` +
+    `SELECT s.id FROM ${chats} s WHERE s.parent_id = $chatId AND (${busy(db)} OR (s.failure IS NOT NULL AND ${isOpen}))` +
       (turn === null ? '' : ` AND EXISTS (SELECT 1 FROM ${chats} p WHERE p.id = $chatId AND p.turn = $turn)`) +
-      ' ORDER BY id',
+      ' ORDER BY s.id',
     { chatId, ...named },
     transaction,
   )
   const cancelled: string[] = []
-  for (const { id } of below) cancelled.push(...(await cancelTurn(db, id as string, null, transaction)))
+  for (const { id } of below) cancelled.push(...(await cancelSubChat(db, id as string, transaction)))
   return cancelled
+}
+
+/** @param given.givenUp also a turn that was given up. */
+async function cancelOne(
+  db: Database,
+  chatId: string,
+  { turn, givenUp }: { readonly turn: number | null; readonly givenUp: boolean },
+  transaction?: Transaction,
+): Promise<boolean> {
+  const named: Readonly<Record<string, number>> = turn === null ? {} : { turn }
+  const rows = await db.write(
+    `UPDATE ${db.tables.chats} SET cancel_turn = turn, ${wantNow(db)}, cancel_seq = wanted_seq` +
+      // SQLite reads the old value on the right-hand side of every assignment, MySQL the new one.
+      `${db.dialect.name === 'sqlite' ? ' + 1' : ''}, updated_at = ${db.dialect.now}, compact_attempts = 0, compact_at = NULL` +
+      `${givenUp ? ', failure = NULL' : ''} ` +
+      `WHERE id = $chatId AND (compact_at IS NOT NULL OR ${busy(db)}${givenUp ? ' OR failure IS NOT NULL' : ''})` +
+      (turn === null ? '' : ' AND turn = $turn'),
+    { chatId, ...named },
+    transaction,
+  )
+  return rows > 0
 }

@@ -3,7 +3,7 @@ import { v7 as uuid } from 'uuid'
 import { isRefusedStatement } from '../config/refused-statement.ts'
 import { DamagedChatError } from '../src/errors.ts'
 import { holdBlobs } from './blobs.ts'
-import { cancelTurn } from './cancelling.ts'
+import { cancelSubChat } from './cancelling.ts'
 import { type ClaimKey, fence } from './claims.ts'
 import { messageColumns, toolCallColumns } from './columns.ts'
 import type { Database } from './database.ts'
@@ -255,7 +255,7 @@ async function answerCall(db: Database, result: NewResult, transaction: Transact
   )
   if (rows === 1 && result.transfer !== undefined)
     await wantTransfer(db, result.message.chatId, result.transfer, transaction)
-  if (rows === 1 && result.abandons !== undefined) await cancelTurn(db, result.abandons, null, transaction)
+  if (rows === 1 && result.abandons !== undefined) await cancelSubChat(db, result.abandons, transaction)
   return rows === 1
 }
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { agentTool, type Chat, defineAgent } from '../../src/index.ts'
+import { agentTool, CancelledError, type Chat, defineAgent } from '../../src/index.ts'
 import { gate, type LoggedRequest, type Reply, text, toolCalls } from '../../src/testing/index.ts'
 import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
@@ -137,5 +137,25 @@ onEachDatabase('The sub-chats of a turn that was given up', (kind) => {
     expect((await chatRow(mill, await only(chat))).cancelTurn).to.equal(1)
     expect((await lastCalls(chat))[0]?.mcpState).to.equal(null)
     expect((await chat.complete())?.content).to.equal('So be it.')
+  })
+
+  it('are not taken up again by the worker that they were given up for want of, once nobody waits for them (E175)', async () => {
+    const { mill, chat } = await setUp({
+      root: [toolCalls([asks('help')]), text('So be it.')],
+      helper: [toolCalls([call('dig')]), text('Never.')],
+    })
+    await chat.askLater('Where?')
+    await chat.step()
+    await chat.step()
+    const sub = await only(chat)
+    const failure = { code: 'configuration.missing_agent', message: 'x', turn: 1, at: new Date().toISOString() }
+    await change(mill.models.Chat, sub.id, { failure: JSON.stringify(failure), wanted_at: null })
+    await chat.cancel()
+    expect(await rejectionOf(chat.complete())).to.be.instanceOf(CancelledError)
+    // The start of a worker that has the agent lifts such failures.
+    mill.startWorkers()
+    await until('the sub-chat is stopped', async () => (await chatRow(mill, sub)).cancelledTurn === 1)
+    expect((await sub.messages()).map(({ role }) => role)).to.deep.equal(['user'])
+    expect(await sub.failure()).to.equal(null)
   })
 })

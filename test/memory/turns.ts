@@ -1,7 +1,7 @@
 import type { ToolCallRow } from '../../models/rows.ts'
 import { freshCallId, type NewResult } from '../../models/turns.ts'
 import type { RowsPort } from '../../src/loop/ports.ts'
-import { cancelTurn } from './cancelling.ts'
+import { cancelSubChat } from './cancelling.ts'
 import { fence, pass, prove, wishAfterCancel } from './fence.ts'
 import type { MemoryTables } from './tables.ts'
 import { noteDelivered } from './writers.ts'
@@ -105,7 +105,7 @@ function answerCall(tables: MemoryTables, { callId, message, transfer, abandons 
   const nothing = { claimedBy: null, claimedUntil: null, startedAt: null, mcpState: null }
   if (call !== null) Object.assign(call, { ...nothing, resultId: message.id, updatedAt: tables.now() })
   if (transfer !== undefined) tables.chat(message.chatId).transferTo = transfer
-  if (abandons !== undefined) cancelTurn(tables, abandons, null)
+  if (abandons !== undefined) cancelSubChat(tables, abandons)
 }
 
 /** Names the message that attempts led to. */

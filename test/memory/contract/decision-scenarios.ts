@@ -147,4 +147,15 @@ export const decisionScenarios: Readonly<Record<string, Scenario>> = {
     await act.cancel(chatId)
     await act.read('busy')
   },
+  'sub-chats that were given up, and that nobody waits for any longer': async (act) => {
+    await open(act)
+    await act.chat('unmanned', { failure: act.failure(1), parentId: chatId, parentCallId: 'calls-0' })
+    await act.chat('left', { failure: act.failure(1), parentId: chatId, parentCallId: 'calls-1' })
+    const left = { callId: 'calls-1', message: act.result(chatId, 'left alone'), abandons: 'left' }
+    await act.rows('left alone', (rows) => rows.commitToolResult(first, left))
+    await act.read('left')
+    await act.take('left', 'left', 'job')
+    await act.cancel(chatId)
+    await act.read('unmanned')
+  },
 }
