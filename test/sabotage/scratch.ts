@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Edit } from './sabotages.ts'
 
 const root = join(import.meta.dirname, '../..')
-const copied = ['config', 'models', 'src', 'workers', 'test', 'package.json', 'tsconfig.json', '.mocharc.json']
+const copied = ['config', 'models', 'src', 'workers', 'test', 'package.json', 'package-lock.json', 'tsconfig.json']
 
 /** A copy of the working tree, to be spoilt. */
 export class Scratch {
