@@ -96,6 +96,9 @@ export interface AgentDefinition<Chat = never, Inputs extends ToolParameters = R
   readonly onTurnEnd?: OnTurnEnd<Chat> | null | undefined
 }
 
+/** Runs that a turn gets before its failure is final, where its agent says nothing else. */
+export const defaultAttempts = 5
+
 const text = z.string({ error: 'must be a string' })
 const name = text.min(1, 'must not be empty').max(255, 'must be at most 255 characters')
 const count = (least: number) => z.int({ error: 'must be a whole number' }).min(least, `must be at least ${least}`)
@@ -131,7 +134,7 @@ const definitionSchema = z.strictObject(
       .default(1),
     toolExecution: z.enum(['inline', 'queue'], { error: 'must be "inline" or "queue"' }).default('inline'),
     retries: count(0).default(3),
-    attempts: count(1).default(5),
+    attempts: count(1).default(defaultAttempts),
     prices: z
       .strictObject(
         { input: price, output: price, cacheRead: price.optional(), cacheWrite: price.optional() },

@@ -6,6 +6,7 @@ import { defineAgent } from '../../src/index.ts'
 import { isRetryable } from '../../src/loop/ending.ts'
 import { text } from '../../src/testing/index.ts'
 import { onEachDatabase } from '../support/databases.ts'
+import { beforeNext } from '../support/insides.ts'
 import { useBench } from '../support/mills.ts'
 import { until } from '../support/until.ts'
 import { chatRow, makeDue } from './support/rows.ts'
@@ -38,6 +39,25 @@ onEachDatabase('A connection to the database that is lost', (kind) => {
     const error = await prepareMysqlConnection(connection).catch((thrown: unknown) => thrown)
     expect([isRetryable(error), isLostConnection(error), destroyed]).to.eql([true, true, true])
   })
+
+  it('before a run has read its chat fails no turn (E68)', async () => {
+    await bench.script(text('Danube.'))
+    const agent = defineAgent({ name: freshName(), retries: 0 })
+    const mill = await bench.connect({ agents: [agent] })
+    const chat = await mill.chats.create({ agent })
+    await chat.askLater('Name a river')
+    beforeNext(mill, 'look', () => Promise.reject(wrapped({ code: 'PROTOCOL_CONNECTION_LOST' })))
+    const pool = mill.startWorkers()
+    await mill.jobs.complete.enqueue(chat)
+    await until('the run has ended', async () => {
+      const { claimedBy, claimToken } = await chatRow(mill, chat)
+      return claimedBy === null && claimToken > 0
+    })
+    expect(await chat.failure()).to.equal(null)
+    await makeDue(mill, chat)
+    await until('the chat is answered', async () => (await chat.isComplete()) && !(await chat.running()))
+    await pool.close()
+  }).timeout(40_000)
 
   /** Ends the session that sleeps in the middle of an insert. */
   async function killInsert(sequelize: Sequelize): Promise<boolean> {
