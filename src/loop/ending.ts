@@ -4,7 +4,9 @@ import { isLockConflict } from '../../config/transaction.ts'
 import type { WishAfter } from '../../models/claims.ts'
 import type { Bell, ChatRow, Failure } from '../../models/rows.ts'
 import { ThreadmillError } from '../errors.ts'
+import { defaultAttempts } from '../tools/define-agent.ts'
 import { wellFormed } from '../tools/results.ts'
+import type { LoopPorts } from './run-context.ts'
 
 /** How a run ends: what its release writes. */
 export interface Ending {
@@ -32,6 +34,11 @@ export const parked: Ending = { wish: { kind: 'none' }, parked: true, failure: n
 /** The chat goes to another worker, which can start at once. */
 export function handedOver(queue: Bell): Ending {
   return { wish: { kind: 'now', queue }, parked: false, failure: null }
+}
+
+/** Runs that are made for a chat whose run ended before it was configured, as where its rows could not be read. */
+export function attemptsOf({ agentNamed }: Pick<LoopPorts, 'agentNamed'>, agent: string | null): number {
+  return (agent === null ? null : agentNamed(agent))?.attempts ?? defaultAttempts
 }
 
 /** What a run that ends with an error leaves behind. */

@@ -13,7 +13,7 @@ import {
 import type { Refusal, RunOutcome } from '../observability/observation.ts'
 import { compact } from './compact.ts'
 import { deathsBelow, isFailing, isLeftForDeaths } from './deaths.ts'
-import { codeOf, isRetryable, missingAgent, retryDelayAfter } from './ending.ts'
+import { attemptsOf, codeOf, isRetryable, missingAgent, retryDelayAfter } from './ending.ts'
 import { cancelled } from './move-on.ts'
 import { pendingToolCalls } from './pending-tool-calls.ts'
 import type { HeldClaim } from './ports.ts'
@@ -192,7 +192,7 @@ async function fail(
     throw error
   }
   const { chat } = run?.look ?? (await ports.rows.look(order.chatId))
-  const most = run?.configuration.agent.attempts ?? 1
+  const most = run?.configuration.agent.attempts ?? attemptsOf(ports, chat.agent)
   const wish = wishAfter(order, error, { attempts: chat.compactAttempts, most })
   const died = isFailing(claim)
   const released = await ports.rows.releaseCompaction(claim, { seen: chat.compactSeq, wish, died })

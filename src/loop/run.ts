@@ -11,8 +11,7 @@ import {
 import { eventToolCall } from '../events/tool-call.ts'
 import type { Refusal, RunOutcome } from '../observability/observation.ts'
 import { deathsBelow, isFailing, isLeftForDeaths, quarantined } from './deaths.ts'
-import { defaultAttempts } from '../tools/define-agent.ts'
-import { type Ending, endingOf, failureOf } from './ending.ts'
+import { attemptsOf, type Ending, endingOf, failureOf } from './ending.ts'
 import { type Moved, moveOn } from './move-on.ts'
 import type { HeldClaim } from './ports.ts'
 import { readRows } from './read-rows.ts'
@@ -204,11 +203,6 @@ async function fail(
     }
   }
   throw error
-}
-
-/** Of a turn whose run ended before it was configured, as where its chat could not be read. */
-function attemptsOf(ports: LoopPorts, agent: string | null): number {
-  return (agent === null ? null : ports.agentNamed(agent))?.attempts ?? defaultAttempts
 }
 
 /** Tells of the failure and gives the chat back. False = another process holds it by now. */
