@@ -74,18 +74,14 @@ describe("The application's own Redis client", () => {
     try {
       const client = application({ port: Number(new URL(proxy.url).port) })
       const mill = await connect(client)
+      proxy.muteOpenConnections()
       await mill.startWorkers({ complete: 1, runTools: 0, compact: 0 }).ready()
       const web = await bench.connect({ agents: [helper] })
-      const answered = async () => {
-        const chat = await web.chats.create({ agent: helper })
-        await chat.askLater('Are you there?')
-        // Wanted without a ring: only the sweeper can tell the worker.
-        await web.models.Chat.update({ wantedAt: new Date(0) }, { where: { id: chat.id } })
-        await until('it is answered', () => chat.isComplete(), 25_000)
-      }
-      await answered()
-      proxy.muteOpenConnections()
-      await answered()
+      const chat = await web.chats.create({ agent: helper })
+      await chat.askLater('Are you there?')
+      // Wanted without a ring: only the sweeper can tell the worker.
+      await web.models.Chat.update({ wantedAt: new Date(0) }, { where: { id: chat.id } })
+      await until('it is answered', () => chat.isComplete(), 25_000)
       expect(client.status).to.equal('ready')
     } finally {
       await proxy.close()
