@@ -8,6 +8,7 @@ import { report } from '../processes/support/load.ts'
 import { onEachDatabase, type TestDatabase } from '../support/databases.ts'
 import { insidesOf } from '../support/insides.ts'
 import { useBench } from '../support/mills.ts'
+import { itOnRealRedis } from '../support/real-redis.ts'
 import { copyChat } from './support/many-chats.ts'
 import { reported, usePrograms } from './support/programs.ts'
 import { planOf, rowsReadBy } from './support/statements.ts'
@@ -50,7 +51,7 @@ onEachDatabase(`${many} chats that wait for a person`, (kind) => {
 
   const file = () => bench.database.url.slice('sqlite:'.length)
 
-  it('cost a worker process no key in Redis, no timer and next to no time (E152)', async () => {
+  itOnRealRedis('cost a worker process no key in Redis, no timer and next to no time (E152)', async () => {
     const { databaseUrl = '', redisUrl = '', ...options } = bench.options()
     const watch = (url: string, redisPrefix: string) =>
       programs.run('leak-idle', { options: { ...options, databaseUrl: url, redisUrl, redisPrefix }, numbers })

@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { report } from '../processes/support/load.ts'
 import { onEachDatabase } from '../support/databases.ts'
 import { useBench } from '../support/mills.ts'
+import { itOnRealRedis } from '../support/real-redis.ts'
 import type { Keys, Memory } from './support/counts.ts'
 import { expectKept } from './support/expect-kept.ts'
 import { reported, usePrograms } from './support/programs.ts'
@@ -38,7 +39,7 @@ onEachDatabase('An hour of traffic in one process', (kind) => {
   })
   after(() => rm(dataDir, { recursive: true }))
 
-  it('leaves memory, handles, connections and keys as they were (E150)', async () => {
+  itOnRealRedis('leaves memory, handles, connections and keys as they were (E150)', async () => {
     const model = await bench.script(trafficModel())
     const { databaseUrl = '', redisUrl = '', ...options } = bench.options()
     const input = { options: { ...options, databaseUrl, redisUrl, dataDir }, numbers }

@@ -15,8 +15,6 @@ const few = 20
 /** A compiler of schemas is replaced after fifty: both looks come after as many as there are in whole ones. */
 const schemasACycle = 50
 
-// Node opens them when they are first asked for.
-const pipes = [process.stdout, process.stderr]
 const input = readInput()
 const eyes = await openEyes(input)
 const agents = [defineAgent({ name: 'clerk' })]
@@ -89,5 +87,4 @@ await measure('probes', () => probe(mill), few)
 await measure('viewers', () => viewers(mill), few)
 await mill.close()
 report('closed', null)
-report('pipes', pipes.length)
 await eyes.close()

@@ -22,8 +22,6 @@ const keptByPools = 10 + 2
 /** The same of SQLite: one, and eight that wait to be used again, with up to three files each. */
 const keptBySqlite = 2 * (1 + 8) * 3
 
-// Node opens them when they are first asked for.
-const pipes = [process.stdout, process.stderr]
 const input = readInput()
 const eyes = await openEyes(input)
 const start = await openNow(eyes)
@@ -79,7 +77,6 @@ report('closed', null)
 const spared: Counts =
   eyes.sql === null && numberOf(input, 'waitForThread') === 0 ? { 'database connections': 3 * keptBySqlite } : {}
 report('left', await above({ ...start, ...lastingKeys(limits), ...spared }, eyes, closeMs))
-report('pipes', pipes.length)
 await eyes.close()
 
 /** What queues leave in Redis is there for as long as there are queues. */

@@ -3,10 +3,14 @@ import { createConnection } from 'mysql2/promise'
 import type { Eyes } from './counts.ts'
 import type { Input } from './input.ts'
 
-/** Opens what a program looks at itself with. */
-export async function openEyes({
-  options: { databaseUrl, redisUrl },
-}: Input): Promise<Eyes & { close(): Promise<void> }> {
+interface OpenedEyes extends Eyes {
+  /** What a program reports through. Node opens it when it is first asked for. */
+  readonly pipes: readonly NodeJS.WriteStream[]
+  close(): Promise<void>
+}
+
+/** Opens what a program looks at itself with, before anything else. */
+export async function openEyes({ options: { databaseUrl, redisUrl } }: Input): Promise<OpenedEyes> {
   const redis = new Redis(redisUrl)
   await redis.ping()
   const url = new URL(databaseUrl)
@@ -19,6 +23,7 @@ export async function openEyes({
     redis,
     sql,
     database,
+    pipes: [process.stdout, process.stderr],
     async close() {
       redis.disconnect()
       await sql?.end()
