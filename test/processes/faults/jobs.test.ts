@@ -104,4 +104,30 @@ const rollouts: Case = {
   },
 }
 
-playUnderFaults('A job', [keptJob, blocked, rollouts])
+const deadly: Case = {
+  bug: 'B39',
+  right: 'a turn that kills its worker each time is given up after the set number, with a failure that can be read',
+  under: [],
+  atLength: ['flush'],
+  async play(ground, strike) {
+    const held = [gate(text('one')), gate(text('two'))] as const
+    const model = await ground.model((_request, at) => held[at] ?? text('three'))
+    const chat = await ground.chat('mortal')
+    await chat.askLater('hi', { enqueue: true })
+    for (const at of held) {
+      const worker = await ground.startRunner()
+      await at.reached
+      await kill(worker)
+      const end = await strike()
+      await end()
+    }
+    await ground.startRunner()
+    const failure = await until('the chat has failed', () => chat.failure(), WAIT_MS)
+    expect(failure.code).to.match(/attempts/)
+    expect(model.requests).to.have.length(2)
+    expect((await rowOf(ground.mill, chat)).wantedAt).to.equal(null)
+    expect(await transcriptOf(chat)).to.eql(['U hi'])
+  },
+}
+
+playUnderFaults('A job', [keptJob, blocked, rollouts, deadly])

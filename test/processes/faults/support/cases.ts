@@ -1,4 +1,5 @@
 import { type DatabaseKind, onEachDatabase } from '../../../support/databases.ts'
+import { itOnRealRedis } from '../../../support/real-redis.ts'
 import { type Fault, faults } from './faults.ts'
 import { type Ground, useGround } from './ground.ts'
 
@@ -31,7 +32,7 @@ export function playUnderFaults(title: string, cases: readonly Case[]): void {
       const chosen = [...each.under, ...(isLong ? (each.atLength ?? []) : [])]
       for (const fault of chosen.map((one) => (typeof one === 'string' ? faults[one] : one))) {
         if (!isFor(kind, each, fault)) continue
-        it(`${each.bug} while ${fault.name}: ${each.right} (${fault.number})`, async () => {
+        itOnRealRedis(`${each.bug} while ${fault.name}: ${each.right} (${fault.number})`, async () => {
           const here = await ground()
           await each.play(here, () => fault.strike(here), fault)
         }).timeout(LIMIT_MS)
