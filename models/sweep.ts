@@ -103,7 +103,9 @@ export async function liftPutOff(db: Database, agents: readonly string[], code: 
   if (agents.length === 0) return 0
   const { sql, bind } = ofAgents(agents)
   return db.write(
-    `UPDATE ${db.tables.chats} SET failure = NULL, put_off = 0, ${wantNow(db)}, updated_at = ${db.dialect.now} WHERE ${sql} ` +
+    // A failure was the turn's end, which it is told of anew.
+    `UPDATE ${db.tables.chats} SET ended_turn = CASE WHEN failure IS NULL THEN ended_turn ELSE NULL END, failure = NULL, put_off = 0, ` +
+      `${wantNow(db)}, updated_at = ${db.dialect.now} WHERE ${sql} ` +
       `AND (${putOffAtLeast(1)} OR (has_failed = 1 AND ${db.dialect.jsonText('failure', '$.code')} = $code))`,
     { code, ...bind },
   )

@@ -1,4 +1,5 @@
 import type { Failure, TranscriptMessage } from '../../models/rows.ts'
+import { missingAgent } from './ending.ts'
 import { factsOf, type RunContext } from './run-context.ts'
 import { tellParent } from './sub-chats.ts'
 import { hasPendingWork, latestResponse } from './transcript.ts'
@@ -35,7 +36,9 @@ export async function tellFailed(
   failure: Failure | null,
 ): Promise<boolean> {
   if (failure === null) return false
-  await tellParent({ ports, chat, claim }, { kind: 'failed', message: failure.message })
+  // A worker that has what is missing takes the turn up again when it starts, and the call above waits for it.
+  if (failure.code !== missingAgent)
+    await tellParent({ ports, chat, claim }, { kind: 'failed', message: failure.message })
   ports.observe({ type: 'turn.ended', ...factsOf({ chat }), outcome: 'failed' })
   await ports.tellTurnEnd(chat, { kind: 'failed', turn: chat.turn, failure })
   return true

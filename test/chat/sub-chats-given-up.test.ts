@@ -158,4 +158,22 @@ onEachDatabase('The sub-chats of a turn that was given up', (kind) => {
     expect((await sub.messages()).map(({ role }) => role)).to.deep.equal(['user'])
     expect(await sub.failure()).to.equal(null)
   })
+
+  it('and wait for a worker that has the tool, as their calls do for them, where that is what they lack (E90)', async () => {
+    const { mill, chat } = await setUp({
+      root: [toolCalls([asks('help')]), text('So be it.')],
+      helper: [toolCalls([call('dig')]), text('Here.')],
+    })
+    await chat.ask('Where?')
+    const sub = await only(chat)
+    await chat.approve((await chat.pendingApprovals())[0]?.id ?? '')
+    const poor = await bench.connect({ agents: [defineAgent({ name: `${sub.agent}`, retries: 0 })] })
+    await change(mill.models.Chat, sub.id, { put_off: 24 })
+    await poor.jobs.complete.perform(sub.id, () => false).catch(() => {})
+    expect((await chatRow(mill, sub)).failure?.code).to.equal('configuration.missing_agent')
+    expect((await chatRow(mill, chat)).wantedAt).to.equal(null)
+    mill.startWorkers()
+    await until('it is answered', async () => (await chat.messages()).at(-1)?.content === 'So be it.')
+    expect((await sub.messages()).at(-1)?.content).to.equal('Here.')
+  })
 })

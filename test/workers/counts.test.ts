@@ -46,7 +46,7 @@ onEachDatabase('A tool turn in one run', (kind) => {
       const pool = mill.startWorkers({ complete: 1, runTools: 0, compact: 0 })
       await pool.ready()
       await until('chats that were put off are taken up', () =>
-        statements.some((sql) => /SET failure = NULL, put_off = 0, /.test(sql)),
+        statements.some((sql) => /failure = NULL, put_off = 0, /.test(sql)),
       )
       statements.length = 0
       commands.length = 0
@@ -90,7 +90,7 @@ onEachDatabase('A turn in which another agent is asked', (kind) => {
     const pool = mill.startWorkers({ complete: 2, runTools: 0, compact: 0 })
     await pool.ready()
     await until('chats that were put off are taken up', () =>
-      statements.some((sql) => /SET failure = NULL, put_off = 0, /.test(sql)),
+      statements.some((sql) => /failure = NULL, put_off = 0, /.test(sql)),
     )
     statements.length = 0
     await application.jobs.complete.enqueue(chat)
