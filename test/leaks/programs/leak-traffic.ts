@@ -17,8 +17,8 @@ const settleMs = 20_000
  * garbage.
  */
 const closeMs = 60_000
-/** Connections that one connection of ours may have to a server, and those that renew its claims. */
-const keptByPools = 10 + 2
+/** Connections that one connection of ours may have to a server, by what the test sets, and those that renew its claims. */
+const keptByPools = 4 + 2
 /** The same of SQLite: one, and eight that wait to be used again, with up to three files each. */
 const keptBySqlite = 2 * (1 + 8) * 3
 
