@@ -33,7 +33,7 @@ export function playUnderFaults(title: string, cases: readonly Case[]): void {
       for (const fault of chosen.map((one) => (typeof one === 'string' ? faults[one] : one))) {
         if (!isFor(kind, each, fault)) continue
         itOnRealRedis(`${each.bug} while ${fault.name}: ${each.right} (${fault.number})`, async () => {
-          const here = await ground()
+          const here = await ground(fault.claimTtlMs)
           await each.play(here, () => fault.strike(here), fault)
         }).timeout(LIMIT_MS)
       }

@@ -14,6 +14,8 @@ export interface Fault {
   readonly number: string
   /** What the runner has to be started with. */
   readonly end?: WorkerEnd
+  /** How long the runner's claims live in place of the ground's, in ms, where none is to lapse on a busy machine. */
+  readonly claimTtlMs?: number
   /** The database that it is about; left out, either. */
   readonly only?: 'MariaDB' | 'SQLite'
   /** Done at the case's worst moment. Returns what ends the fault, which the case calls when it wants the world well again. */
@@ -81,6 +83,7 @@ const slow: Fault = {
   name: 'its network is slow',
   number: 'E157',
   losesClaim: false,
+  claimTtlMs: 10_000,
   async strike({ links }) {
     links.redis.slow(25)
     links.database?.slow(25)

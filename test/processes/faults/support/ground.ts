@@ -43,14 +43,14 @@ export interface Ground {
   readonly struck: Chat
 }
 
-/** Parts for each test of a suite. */
-export function useGround(kind: DatabaseKind, defaults: ConnectOptions = {}): () => Promise<Ground> {
+/** Parts for each test of a suite; the runner's claims live for `claimTtlMs`, by default as long as all others'. */
+export function useGround(kind: DatabaseKind, defaults: ConnectOptions = {}): (claimTtlMs?: number) => Promise<Ground> {
   const bench = useBench(kind, { claimTtlMs: TTL_MS, ...defaults })
   const workers = useWorkers()
   const desk = useDesk()
   const jobs = useJobs(() => bench.redis.url)
   const links = useLinks(bench)
-  return async () => {
+  return async (claimTtlMs = TTL_MS) => {
     const own = await links()
     const mills: Threadmill[] = []
     const mill = () => mills[0] ?? missing('web process: script the model first')
@@ -88,7 +88,7 @@ export function useGround(kind: DatabaseKind, defaults: ConnectOptions = {}): ()
         return struck
       },
       async startRunner(end) {
-        runner = await start(own.options, end)
+        runner = await start({ ...own.options, claimTtlMs }, end)
         return runner
       },
       startSpare() {
