@@ -110,6 +110,8 @@ onEachDatabase('A chat that kills its processes', (kind) => {
     expect(status.out)
       .to.match(/failure +chat\.quarantined/)
       .and.to.include(`threadmill retry ${poison.id}`)
+    const overview = await runCli(['status'], { env })
+    expect(overview.out).to.include('1 of those that failed killed their processes.')
     const retried = await runCli(['retry', poison.id], { env })
     expect(retried.out).to.include('failed with chat.quarantined; runs again')
     const cured = await burst(6)

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { Redis } from 'ioredis'
 import { takeChat } from '../../models/claims.ts'
+import { chatTotals } from '../../models/overview.ts'
 import {
   agentTool,
   type Chat,
@@ -73,6 +74,8 @@ onEachDatabase('A chat that processes died over', (kind) => {
     expect(await perform(mill, other)).to.equal('runs alone later')
     expect((await chatRow(mill, other)).wantedAt).to.be.instanceOf(Date)
     expect(await perform(mill, healthy)).to.equal('done')
+    const { alone } = await chatTotals(insidesOf(mill).db)
+    expect(alone).to.equal(2)
     held.release()
     expect(await running).to.equal('done')
     expect(typesOf(/^alone/)).to.eql(['alone.started', 'alone.ended'])
@@ -135,6 +138,7 @@ onEachDatabase('A chat that processes died over', (kind) => {
       deaths: 5,
       agent: 'support',
     })
+    expect((await chatTotals(insidesOf(mill).db)).setAside).to.equal(1)
     expect(await perform(mill, chat)).to.equal('not wanted')
     expect(bench.model.requests).to.have.length(0)
     const { state, advice } = await chat.diagnosis()
