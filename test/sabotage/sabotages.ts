@@ -52,8 +52,8 @@ export const sabotages: Readonly<Record<string, Sabotage>> = {
       },
       {
         file: 'models/claims.ts',
-        find: '`SELECT agent, put_off AS putOff, ',
-        put: '`SELECT claimed_by AS claimedBy, agent, put_off AS putOff, ',
+        find: '`SELECT agent, claim_token AS claimToken, ',
+        put: '`SELECT claimed_by AS claimedBy, agent, claim_token AS claimToken, ',
       },
       {
         file: 'models/claims.ts',
