@@ -1,6 +1,7 @@
 import type { Transaction } from 'sequelize'
 import { wantNow } from './claims.ts'
 import type { Database } from './database.ts'
+import { liftFailure } from './deaths.ts'
 
 const busy = (db: Database) => `(wanted_at IS NOT NULL OR claimed_until > ${db.dialect.now} OR parked = 1)`
 
@@ -73,7 +74,7 @@ async function cancelOne(
     `UPDATE ${db.tables.chats} SET cancel_turn = turn, ${wantNow(db)}, cancel_seq = wanted_seq` +
       // SQLite reads the old value on the right-hand side of every assignment, MySQL the new one.
       `${db.dialect.name === 'sqlite' ? ' + 1' : ''}, updated_at = ${db.dialect.now}, compact_attempts = 0, compact_at = NULL` +
-      `${givenUp ? ', failure = NULL' : ''} ` +
+      `${givenUp ? `, ${liftFailure}` : ''} ` +
       `WHERE id = $chatId AND (compact_at IS NOT NULL OR ${busy(db)}${givenUp ? ' OR failure IS NOT NULL' : ''})` +
       (turn === null ? '' : ' AND turn = $turn'),
     { chatId, ...named },

@@ -1,5 +1,5 @@
 import type { ChatRow } from '../../models/rows.ts'
-import { wakeUp } from './fence.ts'
+import { liftFailure, wakeUp } from './fence.ts'
 import { isClaimed, type MemoryTables } from './tables.ts'
 
 /** `cancelTurn` of `models/cancelling.ts`. */
@@ -18,7 +18,7 @@ export function cancelSubChat(tables: MemoryTables, chatId: string): string[] {
   const cancelled = isBusy(tables, chat) || chat.compactAt !== null || chat.failure !== null
   if (cancelled) {
     cancelOne(tables, chat)
-    chat.failure = null
+    liftFailure(chat)
   }
   return [...(cancelled ? [chatId] : []), ...cancelBelow(tables, chatId)]
 }

@@ -4,6 +4,7 @@ import { takeChat } from '../../models/claims.ts'
 import { chatTotals } from '../../models/overview.ts'
 import {
   agentTool,
+  CancelledError,
   type Chat,
   type ConnectOptions,
   defineAgent,
@@ -177,6 +178,23 @@ onEachDatabase('A chat that processes died over', (kind) => {
     expect(await perform(mill, parent)).to.equal('done')
     const result = (await parent.messages()).find(({ role }) => role === 'tool')
     expect(result?.content).to.include('5 processes died over turn 1')
+  })
+
+  it('has its cancel carried out where nobody waits for it any longer, though it was set aside (E125, E175)', async () => {
+    const expert = defineAgent({ name: 'expert' })
+    const chief = defineAgent({ name: 'chief', tools: [agentTool(expert, { description: 'Asks an expert.' })] })
+    await bench.script([toolCalls([{ name: 'expert', arguments: { message: 'how?' } }])])
+    const { mill } = await connect({ agents: [chief, expert] })
+    const parent = await asked(mill, 0, 'chief')
+    expect(await perform(mill, parent)).to.equal('waiting')
+    const [sub] = await parent.subChats()
+    if (sub === undefined) throw new Error('there is no sub-chat')
+    await change(mill.models.Chat, sub.id, { deaths: 5 })
+    expect(await errorFrom(() => perform(mill, sub))).to.be.instanceOf(QuarantinedError)
+    await parent.cancel()
+    expect(await chatRow(mill, sub)).to.include({ deaths: 2, failure: null })
+    expect(await errorFrom(() => perform(mill, sub))).to.be.instanceOf(CancelledError)
+    expect(await chatRow(mill, sub)).to.include({ deaths: 0, cancelledTurn: 1, wantedAt: null, failure: null })
   })
 
   it('is not summarised either, and its summaries count as its turns do (E123)', async () => {

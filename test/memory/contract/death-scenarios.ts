@@ -115,6 +115,18 @@ export const deathScenarios: Readonly<Record<string, Scenario>> = {
         await act.take(name('completed'), name('claim'), 'complete')
         await act.chat(name('stepped'), chat)
         await act.take(name('stepped'), name('step'), 'verb')
+        await act.chat(name('above'))
+        await act.stage(name('above'), name('asked above'))
+        const above = { chatId: name('above'), claimId: name('holder') }
+        await act.take(above.chatId, above.claimId, 'job')
+        await act.answer(above, name('calls'), [name('call')])
+        await act.chat(name('below'), {
+          ...chat,
+          parked: true,
+          parentId: above.chatId,
+          parentCallId: `${name('calls')}-0`,
+        })
+        await act.cancel(above.chatId)
       }
     }
     await act.read('wanted-5-failed')
