@@ -11,6 +11,8 @@ import type { CallKind } from './plan.ts'
 export interface ToolWorld {
   /** @returns what leaves the effect. */
   begin(context: ToolContext, kind: ToolKind): () => void
+  /** Ends the process, the first few times that a call has it. */
+  die(context: ToolContext): void
   pause(kind: ToolKind): Promise<void>
 }
 
@@ -25,6 +27,7 @@ const declared: Readonly<Record<ToolKind, Partial<Parameters<typeof defineTool>[
   once: { onInterrupted: 'fail' },
   unsure: { onInterrupted: 'ask' },
   question: {},
+  deadly: {},
   delegates: {},
 }
 const kinds = Object.keys(declared) as ToolKind[]
@@ -60,6 +63,7 @@ async function execute(world: ToolWorld, kind: ToolKind, context: ToolContext): 
   const act = world.begin(context, kind)
   await world.pause(kind)
   act()
+  if (kind === 'deadly') world.die(context)
   await world.pause(kind)
   if (kind === 'reports') throw new ToolError('no such order')
   if (kind === 'raises') throw new ToolBug('a bug')

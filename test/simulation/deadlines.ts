@@ -36,10 +36,10 @@ export class Deadlines {
     })
   }
 
-  /** Whether a chat is wanted, due, and nobody's. */
+  /** Whether a chat is wanted, due, and nobody's; one that is to run alone may have to wait for its place. */
   #isFree(chatId: string): boolean {
     const { claimed, due } = this.#world.tables.look(chatId)
-    return due && !claimed
+    return due && !claimed && !this.#world.monitor.deaths.runsAlone(chatId)
   }
 
   /** A claim is aborted: it is lost, or its process is to end. */

@@ -1,10 +1,12 @@
 import type { ClaimKey, TakeOptions } from '../../models/claims.ts'
+import type { SettingAside } from '../../models/deaths.ts'
 import type { RowsPort } from '../../src/loop/ports.ts'
 import { findFault } from '../../src/testing/check-request.ts'
 import type { WireMessage } from '../../src/testing/wire.ts'
 import type { ToolContext } from '../../src/tools/tool.ts'
 import type { ToolKind } from './agent.ts'
 import { Deadlines } from './deadlines.ts'
+import { DeathBooks } from './death-books.ts'
 import type { SimulatedProcess } from './process.ts'
 import { ttlMs } from './times.ts'
 import type { World } from './world.ts'
@@ -36,6 +38,7 @@ export class Monitor {
   /** The first thing that was wrong; null = nothing. */
   violation: string | null = null
   readonly deadlines: Deadlines
+  readonly deaths: DeathBooks
   readonly #world: World
   /** Who holds each chat, and until when. */
   readonly #grants = new Map<string, Grant>()
@@ -52,7 +55,9 @@ export class Monitor {
 
   constructor(world: World) {
     this.#world = world
-    this.deadlines = new Deadlines(world, (what) => this.violate(what))
+    const violate = (what: string) => this.violate(what)
+    this.deadlines = new Deadlines(world, violate)
+    this.deaths = new DeathBooks(world, violate)
   }
 
   violate(what: string): void {
@@ -64,17 +69,19 @@ export class Monitor {
   /** A take succeeds. */
   took(process: SimulatedProcess, { chatId, claimId, reason }: TakeOptions): void {
     const { now } = this.#world.scheduler
-    if (reason === 'complete') this.triedAgain(chatId)
     const grant = this.#grants.get(chatId)
     if (grant !== undefined && grant.until > now) this.violate(`${chatId} has two live claims`)
+    this.deaths.taken(chatId, grant !== undefined)
+    if (reason === 'complete') this.triedAgain(chatId)
     this.#grants.set(chatId, { claimId, process, until: now + ttlMs })
     this.#takers.set(claimId, process)
   }
 
-  /** A process begins to run a chat, and goes by that claim. */
-  goesBy(process: SimulatedProcess, { chatId, claimId }: ClaimKey): void {
+  /** A process begins to run a chat, and goes by that claim. @param deathsBelow what it said when it took the chat. */
+  goesBy(process: SimulatedProcess, { chatId, claimId }: ClaimKey, deathsBelow: number | null): void {
     if (this.#takers.get(claimId) !== process)
       this.violate(`${process.name} runs ${chatId} by a claim that another made`)
+    if (this.#isHeldBy(process, { chatId, claimId })) this.deaths.allowed(chatId, deathsBelow)
   }
 
   /** A renewal is done. Returns what is to be called if it succeeded. */
@@ -114,17 +121,28 @@ export class Monitor {
    * @returns what is to be called once that is stored.
    */
   writes(process: SimulatedProcess, name: keyof RowsPort, given: readonly unknown[]): () => void {
+    if (name === 'setAside') return this.#setsAside(given[0] as SettingAside)
     const written = writtenBy(name, given)
     if (written === null) return () => {}
     const { key, chatId } = written
     const before = this.#isHeldBy(process, key) ? null : this.#fingerprint(chatId)
     const { turn } = this.#world.tables.chat(chatId)
+    const counted = before === null ? this.deaths.writes(name, chatId) : () => {}
     return () => {
+      counted()
       if (name === 'settleCancelled' && before === null) this.#cancelled.set(chatId, turn)
       if (before !== null && before !== this.#fingerprint(chatId)) {
         this.violate(`${process.name} changed rows of ${chatId} by ${name} without a live claim`)
       }
       if (this.#world.tables.chat(key.chatId).claimedBy === null) this.#grants.delete(key.chatId)
+    }
+  }
+
+  #setsAside(settingAside: SettingAside): () => void {
+    const { chatId } = settingAside
+    const set = this.deaths.setsAside(settingAside, this.#grants.has(chatId))
+    return () => {
+      if (set()) this.#grants.delete(chatId)
     }
   }
 

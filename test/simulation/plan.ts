@@ -16,6 +16,8 @@ export type CallKind =
   | 'unsure'
   /** Its tool asks its user. */
   | 'question'
+  /** Its tool ends its process, until the chat is set aside for it. */
+  | 'deadly'
   /** Its tool has another agent answer, in a sub-chat. */
   | 'delegates'
   | 'unknown'
@@ -174,7 +176,7 @@ const act: fc.Arbitrary<Act> = fc
 
 const callKind = fc.constantFrom<CallKind>(
   ...(['free', 'free', 'slow', 'gated', 'gated', 'reports', 'raises'] as const),
-  ...(['once', 'once', 'unsure', 'question', 'delegates', 'unknown', 'malformed'] as const),
+  ...(['once', 'once', 'unsure', 'question', 'delegates', 'deadly', 'unknown', 'malformed'] as const),
 )
 const replyKinds = fc.oneof(
   { weight: 3, arbitrary: one('text') },

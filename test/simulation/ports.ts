@@ -12,6 +12,9 @@ export function portsOf(world: World, process: SimulatedProcess): LoopPorts {
   const toolExecution = world.plan.toolQueue ? 'queue' : 'inline'
   const tools = toolsOf({
     begin: (context, kind) => world.monitor.begins(process, context, kind),
+    die: ({ toolCall }) => {
+      if (world.kills(toolCall.id)) process.crash()
+    },
     pause: (kind) => pause(process.random() * (kind === 'slow' ? 60_000 : 3_000)),
   })
   return {
@@ -52,7 +55,7 @@ function claimsOf(world: World, process: SimulatedProcess): ClaimsPort {
       const taken = await process.claims.take(chatId, reason, deathsBelow)
       if (taken.kind === 'refused') return taken
       const { signal, claimId } = taken.claim
-      world.monitor.goesBy(process, taken.claim)
+      world.monitor.goesBy(process, taken.claim, deathsBelow)
       signal.addEventListener('abort', () => world.monitor.deadlines.aborted(process, chatId, claimId))
       return taken
     },

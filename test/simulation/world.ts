@@ -1,3 +1,4 @@
+import { setAsideAt } from '../../models/deaths.ts'
 import type { Statements } from '../memory/statements.ts'
 import type { MemoryTables } from '../memory/tables.ts'
 import type { Bug } from './bugs.ts'
@@ -50,6 +51,7 @@ export class World {
   readonly #waits = new Map<string, number>()
   readonly #faults = new Map<string, Fault>()
   readonly #sweepsLate = new Map<number, number>()
+  readonly #kills = new Map<string, number>()
   readonly #replies = new Map<string, Reply[]>()
   readonly #repliesBelow: Reply[]
   readonly #inFile: boolean
@@ -183,6 +185,13 @@ export class World {
     const process = new SimulatedProcess(this, index, life)
     this.#bug?.process?.(this, process)
     this.processes[index] = process
+  }
+
+  /** Whether a deadly call ends its process once more. */
+  kills(callId: string): boolean {
+    const times = (this.#kills.get(callId) ?? 0) + 1
+    this.#kills.set(callId, times)
+    return times <= setAsideAt
   }
 
   nextReply(chatId: string): Reply {
