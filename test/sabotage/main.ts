@@ -22,7 +22,7 @@ const apart = 100_000
 const unspoiltSeeds = 100
 
 const options = new Command('sabotage')
-  .description('Makes each of ten mistakes in a copy of the code, and sees whether it is found.')
+  .description('Makes each of fourteen mistakes in a copy of the code, and sees whether it is found.')
   .option('--only <name>', `one of ${Object.keys(sabotages).join(', ')}`, nameOf)
   .addOption(
     new Option('--by <detector>', 'what has to find them').choices(['simulator', 'chaos']).default('simulator'),

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the texts are code, which has templates in it
 
-// Ten mistakes, each made in the product's own code, and each of which has to be found by playing it.
+// Fourteen mistakes, each made in the product's own code, and each of which has to be found by playing it.
 
 /** A text of a file that is there once, and what is put in its place. */
 export interface Edit {
@@ -139,6 +139,38 @@ export const sabotages: Readonly<Record<string, Sabotage>> = {
         file: 'workers/bell.ts',
         find: 'deduplication: { id: chatId, keepLastIfActive: true, reschedule: true }',
         put: 'jobId: chatId',
+      },
+    ],
+  },
+  'deaths-missed': {
+    what: 'do not count a process that died',
+    how: 'the take leaves the deaths of the chat as they are, though nobody gave it back',
+    edits: [{ file: 'models/claims.ts', find: ': `deaths = ${deathsSoFar}`', put: ": 'deaths = deaths'" }],
+  },
+  'deaths-kept': {
+    what: 'keep the deaths that a move should forgive',
+    how: 'the first statement of a transaction that commits a move leaves the deaths of the chat as they are',
+    edits: [
+      {
+        file: 'models/claims.ts',
+        find: "      (messages > 0 || options.moved ? ', deaths = 0' : '') +\n",
+        put: '',
+      },
+    ],
+  },
+  'not-alone': {
+    what: 'run a chat that kills beside all others',
+    how: 'the take asks for as many deaths as there never are',
+    edits: [{ file: 'models/claims.ts', find: '< $deathsBelow `', put: '< $deathsBelow + 1000 `' }],
+  },
+  'not-aside': {
+    what: 'never set a chat aside',
+    how: 'the job leaves a chat to others that has cost too many processes',
+    edits: [
+      {
+        file: 'workers/job.ts',
+        find: '    if (deaths >= setAsideAt) return this.#setAside(chatId, deaths)\n',
+        put: '    if (deaths >= setAsideAt && chatId.length === 0) return this.#setAside(chatId, deaths)\n',
       },
     ],
   },

@@ -76,11 +76,51 @@ export const bugs: Readonly<Record<string, Bug>> = {
           const remove = async () => world.tables.unqueue(take.queued.map(({ id }) => id))
           if (!(await process.call('the queue is emptied', remove))) return false
           const messages = { ...take, queued: [] }
-          return process.call('and stored', () => rows.takeQueued(key, messages))
+          return process.call('and stored', () => {
+            const stored = world.monitor.writes(process, 'takeQueued', [key])
+            const came = rows.takeQueued(key, messages)
+            stored()
+            return came
+          })
         },
       } satisfies Partial<RowsPort>)
     },
     within: 1500,
+  },
+  'a process that died is not counted': {
+    world({ statements, tables }) {
+      const { take } = statements
+      statements.take = async (options) => {
+        const { claimedBy } = tables.chat(options.chatId)
+        const taken = await take(options)
+        if (taken && claimedBy !== null) tables.chat(options.chatId).deaths--
+        return taken
+      }
+    },
+    within: 50,
+  },
+  'a move that is committed does not count the deaths anew': {
+    world({ statements: { rows }, tables }) {
+      const { commitAnswer } = rows
+      rows.commitAnswer = async (key, answer) => {
+        const { deaths } = tables.chat(key.chatId)
+        const committed = await commitAnswer(key, answer)
+        tables.chat(key.chatId).deaths = deaths
+        return committed
+      }
+    },
+    within: 300,
+  },
+  'a chat that has cost processes is run beside all others': {
+    world({ statements }) {
+      const { take } = statements
+      statements.take = (options) => take({ ...options, deathsBelow: null })
+    },
+    within: 100,
+  },
+  'a chat that kills its processes is never set aside': {
+    world: rowsWith({ setAside: async () => false }),
+    within: 100,
   },
   'nobody sweeps': {
     world({ statements }) {
