@@ -71,7 +71,7 @@ async function measure(name: string, cycle: () => Promise<void>, times = numberO
   const repeat = async (count: number) => {
     for (let n = 0; n < count; n++) await cycle()
   }
-  await repeat(Math.max(6, Math.ceil(times / 5)))
+  await repeat(Math.max(20, Math.ceil(times / 5)))
   const before = await openNow(eyes)
   const begin = await memoryNow(['Object'])
   await repeat(times)

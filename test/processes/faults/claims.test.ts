@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { gate, text } from '../../../src/testing/index.ts'
 import { until } from '../../support/until.ts'
 import { questionOf } from '../support/load.ts'
-import { isAtRest, rowOf, transcriptOf, usagesOf } from '../support/rows.ts'
+import { expectLate, isAtRest, rowOf, transcriptOf, untilLateClosed, usagesOf } from '../support/rows.ts'
 import { kill, statements } from '../support/workers.ts'
 import { type Case, playUnderFaults } from './support/cases.ts'
 import { freezesAt, frozenNow } from './support/faults.ts'
@@ -98,16 +98,12 @@ const pausedOwner: Case = {
     late.release()
     expect(await model.waitForEnd(asked)).to.equal('answered')
     owner.signal('SIGCONT')
-    await until(
-      'it closed its usage entry',
-      async () => (await usagesOf(ground.mill, chat))[0]?.inputTokens !== null,
-      WAIT_MS,
-    )
+    await untilLateClosed(ground.mill, chat, WAIT_MS)
     await end()
     expect(await transcriptOf(chat)).to.eql(['U hi', 'A from B'])
     expect(await chat.messages()).to.eql(rows)
     const [kept] = await usagesOf(ground.mill, chat)
-    expect(kept).to.include({ status: 'succeeded', messageId: null })
+    expectLate(kept)
     expect((await rowOf(ground.mill, chat)).claimToken).to.equal(claimToken + 1)
     expect(model.requests).to.have.length(2)
     await expectRest(ground, chat)

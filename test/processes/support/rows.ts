@@ -74,3 +74,26 @@ export async function expectWhole(mill: Threadmill, chat: Chat): Promise<void> {
   const { failure, attempts } = row
   expect({ failure, attempts }).to.eql({ failure: null, attempts: 0 })
 }
+
+/**
+ * Waits until the process of a chat's first request, which had lost its claim, has closed its usage entry by itself, whatever its successor had
+ * closed it as.
+ */
+export async function untilLateClosed(mill: Threadmill, chat: Chat, limitMs: number): Promise<void> {
+  const isClosed = async () => {
+    const [first] = await usagesOf(mill, chat)
+    return first !== undefined && first.status !== 'pending' && first.errorCode !== 'orphaned'
+  }
+  await until('the process that was late closed its usage entry', isClosed, limitMs)
+}
+
+/**
+ * Checks the usage entry of a request whose process lost its claim and woke up to the answer. Whichever it hears of first, it goes by: the
+ * answer in its socket, or the loss of its claim, which breaks the answer off.
+ */
+export function expectLate(usage: UsageRow | undefined): void {
+  expect(usage).to.include({ messageId: null })
+  const cost = [usage?.inputTokens, usage?.outputTokens]
+  if (usage?.status === 'succeeded') expect(cost, 'what the lost answer cost').to.not.include(null)
+  else expect([usage?.status, ...cost], 'what is not known').to.eql(['cancelled', null, null])
+}

@@ -80,7 +80,10 @@ export function useGround(kind: DatabaseKind, defaults: ConnectOptions = {}): (c
       },
       async model(respond) {
         const model = await bench.script(respond)
-        mills.push(await bench.connect({ agents }))
+        const web = await bench.connect({ agents })
+        mills.push(web)
+        // What a test that failed has left behind would be taken up by the workers of this one.
+        await web.models.Chat.destroy({ where: {} })
         return model
       },
       async chat(agent) {
