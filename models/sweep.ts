@@ -10,7 +10,8 @@ export interface DueChat {
 }
 
 /**
- * Chats that are due, unclaimed and not failed, longest due first; then those of which a summary is due, failed ones too,
+ * Chats that are due, unclaimed and not failed, longest due first, and failed ones whose turn was cancelled while somebody moved them by
+ * hand, if he died before he carried that out; then those of which a summary is due, failed ones too,
  * since it takes nothing up again. A chat can be in both lists. At most `limit` of each.
  */
 export async function dueChats(db: Database, limit: number): Promise<DueChat[]> {
@@ -19,7 +20,7 @@ export async function dueChats(db: Database, limit: number): Promise<DueChat[]> 
   const most = Math.trunc(limit)
   const rows = await db.read(
     `SELECT * FROM (SELECT id, claim_token AS claimToken, wanted_queue AS queue FROM ${db.tables.chats} ` +
-      `WHERE wanted_at <= ${now} AND ${unclaimed} AND failure IS NULL ORDER BY wanted_at LIMIT ${most}) AS wanted ` +
+      `WHERE wanted_at <= ${now} AND ${unclaimed} AND (failure IS NULL OR cancel_turn = turn) ORDER BY wanted_at LIMIT ${most}) AS wanted ` +
       `UNION ALL SELECT * FROM (SELECT id, claim_token AS claimToken, 'compact' AS queue FROM ${db.tables.chats} ` +
       `WHERE compact_at <= ${now} AND ${unclaimed} ORDER BY compact_at LIMIT ${most}) AS summaries`,
     {},

@@ -117,7 +117,7 @@ export function dueChats(tables: MemoryTables, limit: number): DueChat[] {
     free
       .filter((chat) => (chat[of]?.getTime() ?? Number.POSITIVE_INFINITY) <= now.getTime())
       .toSorted((one, other) => (one[of]?.getTime() ?? 0) - (other[of]?.getTime() ?? 0))
-  const wanted = due('wantedAt').filter((chat) => chat.failure === null)
+  const wanted = due('wantedAt').filter((chat) => chat.failure === null || chat.cancelTurn === chat.turn)
   return [
     ...wanted.slice(0, limit).map((chat) => dueChat(chat, chat.wantedQueue ?? 'complete')),
     ...due('compactAt')

@@ -131,6 +131,18 @@ export const deathScenarios: Readonly<Record<string, Scenario>> = {
     }
     await act.read('wanted-5-failed')
   },
+  'a cancel of a failed turn whose mover by hand dies': async (act) => {
+    await act.chat(chatId, { turn: 1, failure: act.failure(1) })
+    await act.take(chatId, 'first', 'verb')
+    await act.cancel(chatId)
+    await act.do('while he lives', (on) => on.dueChats(10))
+    await act.pass(61)
+    await act.do('afterwards', (on) => on.dueChats(10))
+    await act.take(chatId, 'alone', 'job', { deathsBelow: 2 })
+    await act.rows('carried out', (rows) => rows.settleCancelled(alone, { shown: null, ...noUsages, closed: [] }))
+    await act.read(chatId)
+    await act.do('met', (on) => on.dueChats(10))
+  },
   'a chat that is set aside': async (act) => {
     const failure = act.failure(1)
     const aside = (id: string) => act.rows('set aside', (rows) => rows.setAside({ chatId: id, failure, deaths: 5 }))
