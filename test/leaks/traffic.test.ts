@@ -21,7 +21,7 @@ interface Point {
 
 const full = process.env.THREADMILL_FULL === '1'
 const numbers = full
-  ? { warmUpRounds: 12, rounds: 24, waitForThread: 1 }
+  ? { warmUpRounds: 8, rounds: 12, waitForThread: 1 }
   : { warmUpRounds: 3, rounds: 3, waitForThread: 0 }
 /** Objects of compiled code, of a library's caches, and of the statements that each connection remembers, which fill up slowly. */
 const slack = 4_000

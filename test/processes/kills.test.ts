@@ -21,8 +21,8 @@ interface Plan {
   readonly holderKills: number
 }
 
-const small: Plan = { chats: 40, atOnce: 10, kills: 10, holderKills: 5 }
-const full: Plan = { chats: 200, atOnce: 40, kills: 44, holderKills: 20 }
+// The chaos run kills hundreds, among other things; this one keeps to kills.
+const plan: Plan = { chats: 40, atOnce: 10, kills: 10, holderKills: 5 }
 
 interface Named {
   readonly name: string
@@ -46,7 +46,7 @@ onEachDatabase('Workers that are killed one after the other', (kind) => {
   const bench = useBench(kind, { claimTtlMs: 2_000 })
   const workers = useWorkers()
 
-  const lose = async (plan: Plan) => {
+  const lose = async () => {
     const model = await bench.script(loadModel({ rounds: ROUNDS, latencyMs: 150 }))
     const mill = await bench.connect({ agents })
     const chats = await makeChats(mill, plan.chats)
@@ -90,10 +90,5 @@ onEachDatabase('Workers that are killed one after the other', (kind) => {
     await expectAnswered(mill, chats, ROUNDS)
   }
 
-  if (process.env.THREADMILL_FULL === '1' && kind.name === 'MariaDB') {
-    it('lose no turn and double none: 200 turns, 44 kills', () => lose(full)).timeout(2 * BOUND_MS)
-  } else {
-    itOnRealRedis('lose no turn and double none: 40 turns, 10 kills', () => lose(small)).timeout(2 * BOUND_MS)
-    it('lose no turn and double none: 200 turns, 44 kills (left out: MariaDB and THREADMILL_FULL=1 only)')
-  }
+  itOnRealRedis('lose no turn and double none: 40 turns, 10 kills', lose).timeout(2 * BOUND_MS)
 })

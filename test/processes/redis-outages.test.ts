@@ -15,7 +15,7 @@ import { useWorkers } from './support/workers.ts'
 
 const LIMIT_MS = 120_000
 const isFull = process.env.THREADMILL_FULL === '1'
-const OUTAGE_MS = isFull ? 20_000 : 6_000
+const OUTAGE_MS = 6_000
 /** Within so long after the return of Redis jobs of every queue are done again, the 0.4 s of a turn's own included. */
 const FLOW_MS = 5_400
 /** Most that a verb may take while Redis is away. */
