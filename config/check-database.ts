@@ -3,8 +3,8 @@ import { QueryTypes, type Sequelize, type Transaction } from 'sequelize'
 import { ConfigurationError, UnreachableError } from '../src/errors.ts'
 
 /**
- * Tries the database out: that it answers, and that it counts the rows that an UPDATE matched, not only those that it
- * changed; claims rest on that. Throws UnreachableError or ConfigurationError. Works on any Sequelize, one that the
+ * Tries the database out: that it answers, that it counts the rows that an UPDATE matched, not only those that it changed, and
+ * that SYSDATE() is the time at which it is asked for, not that of the statement's begin; claims rest on both. Throws UnreachableError or ConfigurationError. Works on any Sequelize, one that the
  * application made included.
  */
 export async function checkDatabase(sequelize: Sequelize): Promise<void> {
@@ -19,10 +19,23 @@ export async function checkDatabase(sequelize: Sequelize): Promise<void> {
     )
   }
   if (sequelize.getDialect() === 'sqlite') return
-  if (await countsMatchedRows(sequelize)) return
-  throw new ConfigurationError(
-    "The database connection counts changed rows instead of matched ones: open it with dialectOptions: { flags: ['FOUND_ROWS'] }",
-  )
+  if (!(await countsMatchedRows(sequelize))) {
+    throw new ConfigurationError(
+      "The database connection counts changed rows instead of matched ones: open it with dialectOptions: { flags: ['FOUND_ROWS'] }",
+    )
+  }
+  if (await standsStill(sequelize)) {
+    throw new ConfigurationError(
+      `SYSDATE() stands still during a statement at ${place(sequelize)}, so a claim that lapses while its statement waits would count: start the server without --sysdate-is-now`,
+    )
+  }
+}
+
+/** Whether SYSDATE() is NOW(): the server can be told so when it starts, and has no variable that says it. */
+async function standsStill(sequelize: Sequelize): Promise<boolean> {
+  const sql = 'SELECT SLEEP(0.002) AS slept, NOW(6) < SYSDATE(6) AS moves'
+  const [row] = await sequelize.query<{ moves: unknown }>(sql, { type: QueryTypes.SELECT, useMaster: true })
+  return Number(row?.moves) !== 1
 }
 
 function place(sequelize: Sequelize): string {

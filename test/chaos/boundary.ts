@@ -1,6 +1,6 @@
 /** The statements of a run that workers are disturbed at, by what they do. */
 export const statementKinds = {
-  take: /^UPDATE \S*chats\S* SET claimed_by = (?!NULL)\S+, claimed_until/,
+  take: /^UPDATE \S*chats\S* SET deaths = .*, claimed_by = (?!NULL)\S+, claimed_until/,
   look: /^SELECT .* FROM \S*chats\S* c WHERE c\.id/s,
   fence: /^UPDATE \S*chats\S* SET next_position/,
   openUsage: /^INSERT INTO \S*usages/,

@@ -88,7 +88,7 @@ describe('Too few faults', () => {
 })
 
 describe('A boundary', () => {
-  const take = 'UPDATE `threadmill_chats` SET claimed_by = $1, claimed_until = now'
+  const take = 'UPDATE `threadmill_chats` SET deaths = 0, claimed_by = $1, claimed_until = now'
   const release = 'UPDATE threadmill_chats SET claimed_by = NULL, claimed_until = NULL'
   const insert = 'INSERT INTO threadmill_messages (id) VALUES ($1)'
   const link = 'UPDATE threadmill_tool_calls SET result_id = $1'

@@ -140,6 +140,17 @@ describe('MySQL and MariaDB', function () {
     expect(performance.now() - began).to.be.lessThan(700)
   })
 
+  it('refuses a server that takes SYSDATE() for NOW(), as --sysdate-is-now has it do', async () => {
+    const query = sequelize.query.bind(sequelize) as (sql: string, options?: object) => Promise<unknown>
+    const stands = (sql: string, options?: object) => query(sql.replaceAll('SYSDATE(', 'NOW('), options)
+    Object.assign(sequelize, { query: stands })
+    const error = await rejection(checkDatabase(sequelize))
+    expect(error).to.be.instanceOf(ConfigurationError)
+    expect(error.message).to.include('--sysdate-is-now')
+    delete (sequelize as { query?: unknown }).query
+    await checkDatabase(sequelize)
+  })
+
   it('refuses a connection that counts changed rows', async () => {
     const plain = new Sequelize(databaseUrl.replace('mariadb:', 'mysql:'), { logging: false })
     const error = await rejection(checkDatabase(plain))

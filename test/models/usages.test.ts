@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { retryConflicts } from '../../config/transaction.ts'
 import type { Database } from '../../models/database.ts'
 import { dialectOf } from '../../models/dialect.ts'
 import { closeOrphanedUsages, closeUsage, openUsage } from '../../models/usages.ts'
@@ -20,6 +21,7 @@ describe('A write of the ledger that loses to another transaction', () => {
       tables: { usages: 'usages' },
       write: meet,
       insert: async (table: string) => void (await meet(`INSERT INTO ${table}`)),
+      retried: retryConflicts,
     } as unknown as Database
     return { db, asked }
   }

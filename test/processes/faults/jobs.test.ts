@@ -123,7 +123,7 @@ const deadly: Case = {
     }
     await ground.startRunner()
     const failure = await until('the chat has failed', () => chat.failure(), WAIT_MS)
-    expect(failure.code).to.match(/attempts/)
+    expect(failure.code).to.equal('chat.quarantined')
     expect(model.requests).to.have.length(2)
     expect((await rowOf(ground.mill, chat)).wantedAt).to.equal(null)
     expect(await transcriptOf(chat)).to.eql(['U hi'])

@@ -26,7 +26,7 @@ export const statements = {
   fences: /^UPDATE \S*chats\S* SET next_position/,
   begins: /^(BEGIN|START TRANSACTION)/,
   commits: /^COMMIT/,
-  takes: /^UPDATE \S*chats\S* SET claimed_by = (?!NULL)/,
+  takes: /^UPDATE \S*chats\S* SET deaths = .*, claimed_by = (?!NULL)/,
   releases: /^UPDATE \S*chats\S* SET claimed_by = NULL/,
   leavesQueue: /^DELETE FROM \S*queued_messages/,
   notesDelivery: /^INSERT INTO \S*receipts/,
